@@ -22,7 +22,7 @@ from bench._figures import Row, print_rows, ratio, take_turns
 from operable.proc.run import output
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandbox.restriction import WORDS
-from operable.proc.spawn import Command, prepare
+from operable.proc.spawn import PreparedCommand, prepare
 
 NEEDS = ("bwrap", "git", "jq")
 ROOT = Path(__file__).parents[1]
@@ -55,7 +55,7 @@ def _beside_the_least(work: str, rounds: int) -> Iterator[Row]:
     host = Confinement(cwd=work, writable={work: work})
     system = Confinement(cwd=work, writable={work: work}, root="system", home="/home/agent")
     bare = [*_BARE.split(), *_BARE_ROOT.split()]
-    commands: dict[str, Callable[[], Command]] = {
+    commands: dict[str, Callable[[], PreparedCommand]] = {
         "plain": lambda: plain,
         "rights": lambda: plain._replace(gives_up=WORDS),
         "bare": lambda: prepare([*bare, "/bin/true"], cwd=work),
@@ -69,7 +69,7 @@ def _beside_the_least(work: str, rounds: int) -> Iterator[Row]:
     yield _row("bubblewrap, the system's root / a bare bubblewrap", figures, "system", "bare with users")
 
 
-def _several(make: Callable[[], Command]) -> Callable[[], Cost]:
+def _several(make: Callable[[], PreparedCommand]) -> Callable[[], Cost]:
     """The cost of one of several calls, in a process of their own: then all that they started has ended, too."""
     make()  # what is found out once, and kept
 

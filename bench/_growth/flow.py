@@ -12,7 +12,7 @@ from typing import Any
 from bench._growth.operation import Operation, Run, operable
 from operable.flow.audit.record import ExecutionFormat
 from operable.state.sealed_head import Head, write_head
-from operable.state.sealed_record import Place
+from operable.state.sealed_record import RecordPosition
 
 _TASKS = (100, 1000, 10_000)
 _RECORDS = (1000, 10_000, 100_000)
@@ -88,7 +88,9 @@ def _audited(*words: str) -> Callable[[Path, int], Run]:
         path, format, head = state / "audit.ndjson", ExecutionFormat(), Head(-1, ExecutionFormat.genesis)
         with path.open("wb") as file:
             for number in range(size):
-                line, sealed, _ = format.seal(_execution(number), Place(number, head.hash, float(_STARTED)))
+                line, sealed, _ = format.seal(
+                    _execution(number), RecordPosition(number, head.hash, float(_STARTED))
+                )
                 file.write(line)
                 head = Head(number, sealed)
         if size:

@@ -60,7 +60,7 @@ def test_the_early_ready_is_the_one_of_the_codec(options: tuple[str, ...], tmp_p
         changed = agent.until("config_changed")
     assert early["capabilities"] == changed["capabilities"]
     decoded = protocol.decode_event(json.dumps(early).encode())
-    assert isinstance(decoded, protocol.Ready)
+    assert isinstance(decoded, protocol.ReadyFrame)
     assert json.loads(protocol.encode(decoded)) == early
     assert early["version"] == protocol.VERSION == front.VERSION
 

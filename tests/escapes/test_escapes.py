@@ -19,8 +19,7 @@ from operable.flow.run.process import run_command
 from operable.host.start.confinement import Wanted, confine
 from operable.lint.evidence import Invocation
 from operable.lint.lab.probe import Place, Probe
-from operable.manifest.blocks import Sandbox as Block
-from operable.manifest.blocks import ToolExec, ToolFiles, ToolNetwork, ToolSandbox
+from operable.manifest.blocks import SandboxBlock, ToolExec, ToolFiles, ToolNetwork, ToolSandbox
 from operable.proc.run import output
 from operable.proc.sandbox.confinement import sandbox
 from operable.proc.spawn import prepare
@@ -55,7 +54,7 @@ def agent(outside: Outside, **block: Any) -> tuple[str, Ledger]:
         "config": {},
         "mounts": [{"source": "workspace", "at": str(outside.work)}],
     }
-    wanted = Wanted(msgspec.convert(described | block, Block), str(outside.work))
+    wanted = Wanted(msgspec.convert(described | block, SandboxBlock), str(outside.work))
     with confine(wanted) as place:
         command = place.wrap(prepare(outside.probe(), cwd=str(outside.work)))
         return output(command, timeout=LIMIT).stdout.decode(), [item.as_dict() for item in place.enforcement]

@@ -1,9 +1,9 @@
 import pytest
 
-from operable.manifest.part import Position, Source
+from operable.manifest.part import DocumentSource, FieldPosition
 from operable.manifest.yaml_tree import VALUES, read
 
-SOURCE = Source("M.md", {}, Position(2, 1))
+SOURCE = DocumentSource("M.md", {}, FieldPosition(2, 1))
 
 
 def value(text: str):

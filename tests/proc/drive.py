@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Sequence
 
-from operable.proc.child import Child, End
+from operable.proc.child import Child, ChildEnd
 from operable.proc.reactor import Reactor, SelectorReactor
 from operable.proc.spawn import prepare
 from operable.proc.tree.escalation import Graces
@@ -45,7 +45,7 @@ async def _on_asyncio(scenario: Callable[[Reactor, Callable[..., None]], object]
 class Ran:
     """A child that was run to its end."""
 
-    def __init__(self, stdout: bytes, end: End, pid: int) -> None:
+    def __init__(self, stdout: bytes, end: ChildEnd, pid: int) -> None:
         self.stdout = stdout
         self.end = end
         self.pid = pid
@@ -61,7 +61,7 @@ def ran(
 ) -> Ran:
     """Run to the end. `when_it_says(child, output so far)` is called at each chunk."""
     collected = bytearray()
-    ends: list[End] = []
+    ends: list[ChildEnd] = []
     children: list[Child] = []
     options.setdefault("timeout", LIMIT)
     options.setdefault("graces", SHORT)
@@ -72,7 +72,7 @@ def ran(
             if when_it_says is not None:
                 when_it_says(children[0], bytes(collected))
 
-        def ended(end: End) -> None:
+        def ended(end: ChildEnd) -> None:
             ends.append(end)
             finish()
 

@@ -7,8 +7,8 @@ import tarfile
 import pytest
 
 from operable.proc import bridge as bridging
-from operable.proc.bridge import Bridge, pack
-from operable.proc.machine import Job
+from operable.proc.bridge import MachineBridge, pack
+from operable.proc.machine import MachineJob
 
 
 class Machine:
@@ -87,7 +87,9 @@ def stdio(monkeypatch):
 def run(stdio, job=None, **problems):
     async def work():
         machine = Machine(**problems)
-        bridge = Bridge("cloud", machine, job or Job(("true",), {}, "/", {}), stdio[0], ("s3cret-key",))
+        bridge = MachineBridge(
+            "cloud", machine, job or MachineJob(("true",), {}, "/", {}), stdio[0], ("s3cret-key",)
+        )
         return await asyncio.wait_for(bridge.run(), 200), machine
 
     return asyncio.run(work())
@@ -152,7 +154,7 @@ def test_input_that_cannot_be_delivered_is_told_and_the_command_goes_on_until_it
 
     async def work():
         machine = Machine(write=ConnectionError("gone"))
-        bridge = Bridge("cloud", machine, Job(("true",), {}, "/", {}), stdio[0], ())
+        bridge = MachineBridge("cloud", machine, MachineJob(("true",), {}, "/", {}), stdio[0], ())
         running = asyncio.ensure_future(bridge.run())
         async with asyncio.timeout(200):
             while b"its input is lost" not in stdio[2]:  # noqa: ASYNC110 - said by a thread
@@ -164,7 +166,7 @@ def test_input_that_cannot_be_delivered_is_told_and_the_command_goes_on_until_it
 
 
 def test_mounts_that_cannot_be_unpacked_there_end_it(stdio, tmp_path):
-    job = Job(("true",), {}, "/", {}, files=(("/there", str(tmp_path)),))
+    job = MachineJob(("true",), {}, "/", {}, files=(("/there", str(tmp_path)),))
     status, machine = run(stdio, job, status=2)
 
     assert status == 70

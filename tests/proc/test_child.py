@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from operable.proc.child import OPEN, Child, End
+from operable.proc.child import OPEN, Child, ChildEnd
 from operable.proc.reactor import SelectorReactor
 from operable.proc.spawn import prepare
 from operable.proc.tree import group as group_module
@@ -168,7 +168,7 @@ def test_a_paused_reader_loses_nothing_that_the_tool_wrote_before_it_ended(backe
     )
     hold_read, hold_write = os.pipe()
     taken = bytearray()
-    ends: list[End] = []
+    ends: list[ChildEnd] = []
 
     def scenario(reactor, finish):
         def ended(end):
@@ -280,7 +280,7 @@ def test_a_paused_reader_blocks_the_child_instead_of_growing_memory(backend):
         "    while True: total += os.write(1, b'x' * 4096)\n"
         "except BlockingIOError: os.write(2, b'%d' % total)\n"
     )
-    ends: list[End] = []
+    ends: list[ChildEnd] = []
 
     def scenario(reactor, finish):
         def ended(end):
@@ -333,7 +333,7 @@ def test_a_process_that_survives_sigkill_is_left_behind_in_bounded_time(backend,
 
 
 def test_many_children_on_one_reactor(backend):
-    ends: list[End] = []
+    ends: list[ChildEnd] = []
 
     def scenario(reactor, finish):
         def ended(end):

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from operable.proc.pipes import CHUNK, Inlet, Outlet
+from operable.proc.pipes import CHUNK, Inlet, PipeReader
 from operable.proc.reactor import SelectorReactor
 
 
@@ -30,7 +30,7 @@ def test_an_outlet_reads_to_the_end_and_says_so_once(reactor, pipe):
     reading, writing = pipe
     chunks: list[bytes] = []
     closed: list[int] = []
-    outlet = Outlet(reactor, reading, chunks.append, lambda: closed.append(1))
+    outlet = PipeReader(reactor, reading, chunks.append, lambda: closed.append(1))
     os.write(writing, b"abc")
     assert outlet.waiting == 3
     os.close(writing)
@@ -42,7 +42,7 @@ def test_an_outlet_reads_to_the_end_and_says_so_once(reactor, pipe):
 def test_a_paused_outlet_leaves_the_bytes_in_the_pipe(reactor, pipe):
     reading, writing = pipe
     chunks: list[bytes] = []
-    outlet = Outlet(reactor, reading, chunks.append, lambda: None)
+    outlet = PipeReader(reactor, reading, chunks.append, lambda: None)
     outlet.pause()
     os.write(writing, b"abc")
     turns = []
@@ -64,7 +64,7 @@ def test_an_inlet_counts_what_the_pipe_did_not_take_and_tells_when_it_is_empty(r
     assert inlet.backlog > 0
     assert not drained
     taken = bytearray()
-    outlet = Outlet(reactor, reading, taken.extend, lambda: None)
+    outlet = PipeReader(reactor, reading, taken.extend, lambda: None)
     reactor.run(lambda: bool(drained))
     assert inlet.backlog == 0
     inlet.finish()
@@ -80,7 +80,7 @@ def test_finish_closes_only_after_everything_is_written(reactor, pipe):
     inlet.write(b"too late")
     assert not inlet.closed
     taken = bytearray()
-    outlet = Outlet(reactor, reading, taken.extend, lambda: None)
+    outlet = PipeReader(reactor, reading, taken.extend, lambda: None)
     reactor.run(lambda: outlet.closed)
     assert inlet.closed
     assert len(taken) == 2 * CHUNK

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.child import OPEN, Child, End
+from operable.proc.child import OPEN, Child, ChildEnd
 from operable.proc.machine import LIFETIME
 from operable.proc.reactor import SelectorReactor
 from operable.proc.remote import remote_command
-from operable.proc.sandbox.confinement import Confinement, Limits, Tunnel, refuse, sandbox
+from operable.proc.sandbox.confinement import Confinement, ResourceLimits, Tunnel, refuse, sandbox
 from operable.proc.spawn import launch, prepare
 from tests.proc.clouds.room import KEY
 from tests.proc.clouds.sky import KEYS, NAMES, PATIENCE, sky
@@ -51,7 +51,7 @@ class Talk:
         command = sandbox(name).wrap(remote_command(argv, env or {}), confinement)
         self.reactor = SelectorReactor()
         self.said = bytearray()
-        self.ends: list[End] = []
+        self.ends: list[ChildEnd] = []
         self.child = Child(
             self.reactor, command, on_stdout=self.said.extend, on_end=self.ends.append, stdin=OPEN
         )
@@ -172,7 +172,7 @@ def test_being_asked_to_leave_destroys_the_machine(cloud, tmp_path):
 HOST = """
 import json, os, sys
 sys.path[:0] = json.loads(os.environ["TEST_PATH"])
-from operable.proc.child import OPEN, Child, End
+from operable.proc.child import OPEN, Child, ChildEnd
 from operable.proc.sandbox.confinement import Confinement, Tunnel, sandbox
 from operable.proc.reactor import SelectorReactor
 from operable.proc.remote import remote_command
@@ -303,7 +303,7 @@ def test_what_nothing_would_hold_is_refused(name, keys):
         cwd="/w",
         root="elsewhere",
         writable={"/w": "/srv/w"},
-        limits=Limits(cpu_ms=1, memory_mb=64),
+        limits=ResourceLimits(cpu_ms=1, memory_mb=64),
         tunnel=Tunnel("", 0, (), ("db.example.com:5432",)),
         config={"colour": "green"},
     )

@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from operable.state.sealed_end import DamagedError
-from operable.state.sealed_log import Draft, SealedLog
+from operable.state.sealed_log import RecordDraft, SealedLog
 from operable.state.sealed_verdict import check
 from tests.campaign.disk import condition, enter, places
 from tests.campaign.store import ViolationError
@@ -59,7 +59,7 @@ class Writer:
     def _step(self, name):
         if self._random.random() < 0.3:
             batch = [f"{name}.{index}" for index in range(self._random.randint(1, 5))]
-            self._log.write([Draft(self._record(each)) for each in batch])
+            self._log.write([RecordDraft(self._record(each)) for each in batch])
             for each in batch:
                 self._note("acknowledged", each)
             return

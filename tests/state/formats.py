@@ -3,7 +3,7 @@
 from operable.flow.audit.record import ExecutionFormat
 from operable.host.audit.record import AuditFormat
 from operable.state.sealed_log import SealedLog
-from operable.state.sealed_verdict import Verdict, check
+from operable.state.sealed_verdict import LogVerdict, check
 
 FORMATS: dict[str, type[AuditFormat] | type[ExecutionFormat]] = {
     "agents": AuditFormat,
@@ -20,7 +20,7 @@ def log(path, form="agents", **options) -> SealedLog:
     return SealedLog(str(path), FORMATS[form](), **options)
 
 
-def judged(path, form="agents", **options) -> Verdict:
+def judged(path, form="agents", **options) -> LogVerdict:
     return check(str(path), FORMATS[form](), **options)
 
 

@@ -20,7 +20,7 @@ from operable.state.sealed_head import (
     read_head,
     write_head,
 )
-from operable.state.sealed_record import Place
+from operable.state.sealed_record import RecordPosition
 from operable.state.sealed_settings import DAMAGED, KEY, SettingError, operator_log
 from tests.state.formats import FORMATS, codes, judged, log, record
 
@@ -282,7 +282,7 @@ def test_an_announcement_without_the_logs_signature_is_forged_also_for_who_has_n
     stated, codec = read_head(str(path)), FORMATS[form]()
     assert stated is not None
     last = codec.read(path.read_bytes().splitlines(keepends=True)[-1])
-    place = Place(last.head.seq + 1, last.head.hash, time.time(), last.at)
+    place = RecordPosition(last.head.seq + 1, last.head.hash, time.time(), last.at)
     line, sealed, _ = codec.seal(record("forged"), place)
     with path.open("ab") as file:
         file.write(line)

@@ -14,7 +14,7 @@ from operable.state import sealed_log
 from operable.state.sealed_end import DamagedError
 from operable.state.sealed_file import LINE_LIMIT
 from operable.state.sealed_head import parse_head, read_head
-from operable.state.sealed_log import Draft, Opened
+from operable.state.sealed_log import OpenRecord, RecordDraft
 from tests.state.formats import FORMATS, codes, judged, log, record, sequence
 
 EVERY = pytest.mark.parametrize("form", FORMATS)
@@ -221,7 +221,7 @@ def test_crash_after_crash_between_record_and_head_is_no_tampering(tmp_path, for
 @pytest.mark.parametrize("left", [1, 2, 3, 4])
 def test_a_batch_of_which_a_crash_left_a_part_is_taken_over_as_far_as_it_is_there(tmp_path, form, left):
     path = fill(tmp_path / "log", 1, form)
-    uncommit(path, lambda: log(path, form).write([Draft(record(number)) for number in range(4)]))
+    uncommit(path, lambda: log(path, form).write([RecordDraft(record(number)) for number in range(4)]))
     cut(path, 1 + left)
 
     assert codes(path, form) == []
@@ -357,8 +357,8 @@ def test_a_fork_does_not_keep_what_its_dead_parent_began(tmp_path):
 
 
 def test_what_is_begun_and_closed_in_one_batch_is_closed(tmp_path):
-    path, opened = tmp_path / "log", Opened()
-    log(path).write([Draft(record(0), opens=opened), Draft(record(1), closes=opened)])
+    path, opened = tmp_path / "log", OpenRecord()
+    log(path).write([RecordDraft(record(0), opens=opened), RecordDraft(record(1), closes=opened)])
 
     stated = read_head(str(path))
     assert stated is not None
@@ -509,14 +509,14 @@ def test_a_batch_costs_one_sync_of_the_log_and_one_of_the_head(tmp_path, monkeyp
         real(fd)
 
     monkeypatch.setattr(os, "fsync", sync)
-    log(path).write([Draft(record(number)) for number in range(30)])
+    log(path).write([RecordDraft(record(number)) for number in range(30)])
 
     assert [os.path.basename(name) for name in synced] == ["log.head.new", tmp_path.name, "log"]
     assert codes(path) == []
 
 
 def test_a_large_batch_is_written_in_several(tmp_path):
-    heads = log(tmp_path / "log").write([Draft(record(number)) for number in range(200)])
+    heads = log(tmp_path / "log").write([RecordDraft(record(number)) for number in range(200)])
 
     assert [head.seq for head in heads] == list(range(200))
     assert codes(tmp_path / "log") == []

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec import Raw
 
 from operable.wire import acp
-from operable.wire.jsonrpc import Malformed
+from operable.wire.jsonrpc import MalformedMessage
 
 
 def decoded(update, session_id="a"):
@@ -45,7 +45,7 @@ def taken_for(kind):
     """The kind of an update that has nothing but its kind: as decoded, or as the complaint names it."""
     try:
         return decoded({"sessionUpdate": kind}).update.__struct_config__.tag
-    except Malformed as problem:
+    except MalformedMessage as problem:
         return problem.detail.partition(":")[0]
 
 
@@ -70,7 +70,7 @@ def test_an_unknown_kind_is_nobodys_fault():
     ],
 )
 def test_an_update_that_breaks_its_own_rules_is_malformed(params):
-    with pytest.raises(Malformed) as raised:
+    with pytest.raises(MalformedMessage) as raised:
         acp.decode_update(Raw(params))
 
     assert raised.value.code == "malformed_update"
@@ -90,11 +90,11 @@ def test_a_tool_call_inside_another_message_is_read_the_same_way():
 
 @pytest.mark.parametrize("plain", [None, 3, {}, {"toolCallId": 3}, {"toolCallId": "t", "locations": "x"}])
 def test_a_tool_call_without_an_id_is_malformed(plain):
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedMessage):
         acp.tool_fields(plain)
 
 
 @given(st.binary(max_size=80))
 def test_any_bytes_are_an_update_or_malformed(params):
-    with pytest.raises((Malformed, acp.UnknownUpdate)):
+    with pytest.raises((MalformedMessage, acp.UnknownUpdate)):
         acp.decode_update(Raw(params))

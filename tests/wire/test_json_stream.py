@@ -28,36 +28,43 @@ def made(kind, **fields):
 
 
 CAPABILITIES = made(
-    js.Capabilities,
+    js.FrameCapabilities,
     tool_approval=st.booleans(),
     modes=st.none() | st.lists(TEXT, max_size=2).map(tuple),
     current_mode=st.none() | TEXT,
     effort=st.none() | st.booleans() | TEXT,
 )
 TOOL = made(
-    js.ToolUse,
+    js.FrameTool,
     name=TEXT,
     category=st.sampled_from(js.CATEGORIES),
     args=st.dictionaries(TEXT, PLAIN, max_size=2),
     description=TEXT,
 )
-USAGE = made(js.Usage, input_tokens=COUNT, output_tokens=COUNT)
-PROBLEM = made(js.Problem, code=TEXT, message=TEXT, retryable=st.booleans())
+USAGE = made(js.FrameUsage, input_tokens=COUNT, output_tokens=COUNT)
+PROBLEM = made(js.FrameProblem, code=TEXT, message=TEXT, retryable=st.booleans())
 EVENTS = st.one_of(
-    made(js.Ready, version=TEXT, session_id=st.none() | TEXT, capabilities=CAPABILITIES),
-    made(js.StreamStart, msg_id=TEXT),
-    made(js.TextDelta, text=TEXT, msg_id=TEXT),
-    made(js.Thinking, text=TEXT, msg_id=TEXT),
-    made(js.ToolRequest, call_id=TEXT, tool=TOOL, msg_id=TEXT),
-    made(js.ToolRunning, call_id=TEXT, tool_name=TEXT, msg_id=TEXT),
-    made(js.ToolResult, call_id=TEXT, status=TEXT, output=TEXT, output_type=TEXT, metadata=st.none() | PLAIN),
-    made(js.ToolCancelled, call_id=TEXT, reason=TEXT),
-    made(js.StreamEnd, msg_id=TEXT, usage=st.none() | USAGE),
-    made(js.Error, error=PROBLEM, msg_id=st.none() | TEXT),
-    made(js.Info, message=TEXT, msg_id=st.none() | TEXT),
-    made(js.ConfigChanged, capabilities=CAPABILITIES),
-    made(js.McpReady, name=TEXT, tools=st.lists(TEXT, max_size=2).map(tuple)),
-    made(js.Pong),
+    made(js.ReadyFrame, version=TEXT, session_id=st.none() | TEXT, capabilities=CAPABILITIES),
+    made(js.StreamStartFrame, msg_id=TEXT),
+    made(js.TextDeltaFrame, text=TEXT, msg_id=TEXT),
+    made(js.ThinkingFrame, text=TEXT, msg_id=TEXT),
+    made(js.ToolRequestFrame, call_id=TEXT, tool=TOOL, msg_id=TEXT),
+    made(js.ToolRunningFrame, call_id=TEXT, tool_name=TEXT, msg_id=TEXT),
+    made(
+        js.ToolResultFrame,
+        call_id=TEXT,
+        status=TEXT,
+        output=TEXT,
+        output_type=TEXT,
+        metadata=st.none() | PLAIN,
+    ),
+    made(js.ToolCancelledFrame, call_id=TEXT, reason=TEXT),
+    made(js.StreamEndFrame, msg_id=TEXT, usage=st.none() | USAGE),
+    made(js.ErrorFrame, error=PROBLEM, msg_id=st.none() | TEXT),
+    made(js.InfoFrame, message=TEXT, msg_id=st.none() | TEXT),
+    made(js.ConfigChangedFrame, capabilities=CAPABILITIES),
+    made(js.McpReadyFrame, name=TEXT, tools=st.lists(TEXT, max_size=2).map(tuple)),
+    made(js.PongFrame),
 )
 COMMANDS = st.one_of(
     st.builds(
@@ -67,24 +74,24 @@ COMMANDS = st.one_of(
         st.lists(TEXT, max_size=2).map(tuple),
         version=st.sampled_from(["", "0.1.0", "0.2.0"]),
     ),
-    made(js.Stop),
-    made(js.ToolApprove, call_id=TEXT, scope=st.sampled_from(js.SCOPES)),
-    made(js.ToolDeny, call_id=TEXT, reason=TEXT),
-    made(js.InitHistory, text=TEXT),
-    made(js.SetMode, mode=TEXT),
+    made(js.StopFrame),
+    made(js.ToolApproveFrame, call_id=TEXT, scope=st.sampled_from(js.SCOPES)),
+    made(js.ToolDenyFrame, call_id=TEXT, reason=TEXT),
+    made(js.InitHistoryFrame, text=TEXT),
+    made(js.SetModeFrame, mode=TEXT),
     made(
-        js.SetConfig,
+        js.SetConfigFrame,
         model=st.none() | TEXT,
         thinking_budget=st.none() | COUNT,
         thinking=st.none() | st.booleans() | TEXT,
     ),
     made(
-        js.AddMcpServer,
+        js.AddMcpServerFrame,
         name=TEXT,
         args=st.none() | st.lists(TEXT, max_size=2).map(tuple),
         env=st.none() | st.dictionaries(TEXT, TEXT, max_size=2),
     ),
-    made(js.Ping),
+    made(js.PingFrame),
 )
 
 
@@ -154,10 +161,10 @@ def test_what_is_wrong_with_a_line_has_a_code(line, code):
 
 def test_the_ready_of_the_first_version_has_three_capabilities_and_no_more():
     line = js.encode(
-        js.Ready(
+        js.ReadyFrame(
             version=js.SEED_VERSION,
             session_id="a1",
-            capabilities=js.Capabilities(tool_approval=True, thinking=True, mcp=True),
+            capabilities=js.FrameCapabilities(tool_approval=True, thinking=True, mcp=True),
         )
     )
 
@@ -170,7 +177,7 @@ def test_the_ready_of_the_first_version_has_three_capabilities_and_no_more():
 
 
 def test_a_ready_without_session_says_nothing_about_one():
-    assert b"session_id" not in js.encode(js.Ready(version="0.1.0"))
+    assert b"session_id" not in js.encode(js.ReadyFrame(version="0.1.0"))
 
 
 def test_the_fields_of_a_fork_are_kept_at_every_level():
@@ -178,17 +185,17 @@ def test_the_fields_of_a_fork_are_kept_at_every_level():
         b'{"type":"ready","version":"0.2.10","build":"x","capabilities":{"tool_approval":true,"current_model":"m","extra":1}}'
     )
 
-    assert event == js.Ready(
+    assert event == js.ReadyFrame(
         version="0.2.10",
         extra={"build": "x"},
-        capabilities=js.Capabilities(tool_approval=True, extra={"current_model": "m", "extra": 1}),
+        capabilities=js.FrameCapabilities(tool_approval=True, extra={"current_model": "m", "extra": 1}),
     )
 
 
 def test_a_null_is_the_same_as_absent():
     assert js.decode_event(
         b'{"type":"stream_end","msg_id":null,"usage":{"input_tokens":null,"output_tokens":3}}'
-    ) == js.StreamEnd(usage=js.Usage(output_tokens=3))
+    ) == js.StreamEndFrame(usage=js.FrameUsage(output_tokens=3))
 
 
 @pytest.mark.parametrize(
@@ -201,13 +208,15 @@ def test_a_null_is_the_same_as_absent():
 def test_an_error_of_no_message_is_read_in_both_spellings_and_written_with_null(line):
     event = js.decode_event(line)
 
-    assert event == js.Error(error=js.Problem(code="c", message="m"))
+    assert event == js.ErrorFrame(error=js.FrameProblem(code="c", message="m"))
     assert json.loads(js.encode(event))["msg_id"] is None
 
 
 def test_an_unknown_type_is_told_apart_from_a_bad_line():
-    assert js.decode_event(b'{"type":"hologram","x":1}') == js.Unknown("hologram", {"x": 1})
-    assert js.decode_command(b'{"type":"text_delta","text":"x"}') == js.Unknown("text_delta", {"text": "x"})
+    assert js.decode_event(b'{"type":"hologram","x":1}') == js.UnknownFrame("hologram", {"x": 1})
+    assert js.decode_command(b'{"type":"text_delta","text":"x"}') == js.UnknownFrame(
+        "text_delta", {"text": "x"}
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,7 +249,7 @@ def test_a_message_names_its_text_as_the_peer_reads_it(version, names):
 def test_a_message_is_read_in_both_spellings(fields):
     command = js.decode_command(b'{"type":"message","msg_id":"m1",%s}' % fields.encode())
 
-    assert isinstance(command, js.Message)
+    assert isinstance(command, js.MessageFrame)
     assert command.text == "hello"
 
 
@@ -253,24 +262,25 @@ def test_a_message_without_text_is_refused(line):
 
 
 def test_what_a_command_does_not_set_is_not_written():
-    assert js.encode(js.SetConfig(model="m")) == b'{"type":"set_config","model":"m"}\n'
+    assert js.encode(js.SetConfigFrame(model="m")) == b'{"type":"set_config","model":"m"}\n'
     assert (
-        js.encode(js.AddMcpServer(name="s", command="x"))
+        js.encode(js.AddMcpServerFrame(name="s", command="x"))
         == b'{"type":"add_mcp_server","name":"s","transport":"stdio","command":"x"}\n'
     )
     assert (
-        js.encode(js.ToolApprove(call_id="t1")) == b'{"type":"tool_approve","call_id":"t1","scope":"once"}\n'
+        js.encode(js.ToolApproveFrame(call_id="t1"))
+        == b'{"type":"tool_approve","call_id":"t1","scope":"once"}\n'
     )
 
 
 def test_an_added_field_never_replaces_one_of_the_protocol():
     assert js.decode_command(
-        js.encode(js.ToolDeny(call_id="t1", extra={"type": "stop", "call_id": "t2"}))
-    ) == js.ToolDeny(call_id="t1")
+        js.encode(js.ToolDenyFrame(call_id="t1", extra={"type": "stop", "call_id": "t2"}))
+    ) == js.ToolDenyFrame(call_id="t1")
 
 
 def test_text_that_is_no_unicode_still_makes_a_whole_line():
     command = js.decode_command(js.encode(js.message("m1", "a\ud800b", version="0.2.0")))
 
-    assert isinstance(command, js.Message)
+    assert isinstance(command, js.MessageFrame)
     assert command.text == "a?b"

@@ -10,10 +10,10 @@ from msgspec import UNSET, Raw
 
 from operable.wire import jsonrpc
 from operable.wire.jsonrpc import (
-    Link,
-    Malformed,
-    Message,
+    MalformedMessage,
     RpcError,
+    RpcLink,
+    RpcMessage,
     decode,
     error_response,
     notification,
@@ -47,14 +47,14 @@ from operable.wire.jsonrpc import (
     ],
 )
 def test_a_line_that_is_no_message_has_one_reason(line, code):
-    with pytest.raises(Malformed) as raised:
+    with pytest.raises(MalformedMessage) as raised:
         jsonrpc.decode(line)
 
     assert raised.value.code == code
 
 
 def test_the_reason_does_not_quote_a_long_line():
-    with pytest.raises(Malformed) as raised:
+    with pytest.raises(MalformedMessage) as raised:
         jsonrpc.decode(b'{"id":1,"method":{"' + b"a" * 100_000 + b'":1}}')
 
     assert len(raised.value.detail) <= 300
@@ -102,15 +102,15 @@ def test_null_is_a_result_and_no_error():
 
 @pytest.mark.parametrize("raw", [b"[1]", b'"x"', b"3"])
 def test_parameters_have_names(raw):
-    with pytest.raises(Malformed, match="params_not_named"):
+    with pytest.raises(MalformedMessage, match="params_not_named"):
         jsonrpc.params_of(Raw(raw))
 
 
 def test_parameters_that_are_absent_are_none():
-    assert jsonrpc.params_of(Message(id=1, method="x").params) == {}
+    assert jsonrpc.params_of(RpcMessage(id=1, method="x").params) == {}
 
 
-def accepted(link: Link, request_id: int | str) -> str:
+def accepted(link: RpcLink, request_id: int | str) -> str:
     key = link.accept(request_id, "ask")
     assert key is not None
     return key
@@ -121,7 +121,7 @@ def written(link):
 
 
 def test_both_sides_count_their_requests_alike_and_are_not_confused():
-    link = Link()
+    link = RpcLink()
     ours = link.request("initialize", {}, "purpose")
     theirs = accepted(link, ours)
 
@@ -136,14 +136,14 @@ def test_both_sides_count_their_requests_alike_and_are_not_confused():
 
 @pytest.mark.parametrize("response_id", [2, "1", True, None, UNSET, -1])
 def test_a_response_to_nothing_is_told_apart(response_id):
-    link = Link()
+    link = RpcLink()
     link.request("x", {}, "purpose")
 
     assert link.settle(response_id) == (False, None)
 
 
 def test_a_request_is_answered_once():
-    link = Link()
+    link = RpcLink()
     request_id = link.request("x", {}, "purpose")
 
     assert link.settle(request_id) == (True, "purpose")
@@ -151,7 +151,7 @@ def test_a_request_is_answered_once():
 
 
 def test_a_forgotten_request_waits_for_nothing():
-    link = Link()
+    link = RpcLink()
     request_id = link.request("x", {}, "purpose")
     assert link.waits_for(request_id)
 
@@ -162,7 +162,7 @@ def test_a_forgotten_request_waits_for_nothing():
 
 
 def test_a_question_is_answered_once_and_its_key_is_never_used_again():
-    link = Link()
+    link = RpcLink()
     first = accepted(link, 0)
     assert link.respond(first, 1)
     second = accepted(link, 0)
@@ -178,14 +178,14 @@ def test_a_question_is_answered_once_and_its_key_is_never_used_again():
 
 
 def test_ids_are_found_by_value_and_type():
-    link = Link()
+    link = RpcLink()
     number, text = link.accept(1, "ask"), link.accept("1", "ask")
 
     assert (link.key_of(1), link.key_of("1"), link.key_of(2), link.key_of(None)) == (number, text, None, None)
 
 
 def test_a_peer_cannot_keep_any_number_of_requests_open():
-    link = Link(limit=2)
+    link = RpcLink(limit=2)
     first = accepted(link, 1)
     link.accept(2, "ask")
 
@@ -196,7 +196,7 @@ def test_a_peer_cannot_keep_any_number_of_requests_open():
 
 
 def test_a_peer_without_a_version_gets_none():
-    link = Link(version=None)
+    link = RpcLink(version=None)
     link.notify("initialized", {})
 
     assert written(link) == [{"method": "initialized", "params": {}}]
@@ -212,7 +212,7 @@ PLAIN = st.recursive(
 
 @given(method=st.text(max_size=10), params=st.dictionaries(st.text(max_size=3), PLAIN, max_size=3))
 def test_what_is_written_is_read_as_it_was(method, params):
-    link = Link()
+    link = RpcLink()
     request_id = link.request(method, params, None)
     line = link.take()
 
@@ -224,13 +224,13 @@ def test_what_is_written_is_read_as_it_was(method, params):
 
 @given(st.binary(max_size=60))
 def test_any_bytes_are_a_message_or_malformed(line):
-    with contextlib.suppress(Malformed):
+    with contextlib.suppress(MalformedMessage):
         message = jsonrpc.decode(line)
         assert message.method is not UNSET or message.id is not UNSET
 
 
 def test_text_that_utf8_cannot_hold_is_a_message_all_the_same():
-    link = Link()
+    link = RpcLink()
     link.notify("note", {"text": "cut \ud83d"})
     assert decode(link.take().rstrip(b"\n")).method == "note"
 

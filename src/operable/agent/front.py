@@ -115,7 +115,7 @@ def _serve_stream(options: "dict[str, Any]", environment: "dict[str, str]", stdo
     if not early:
         from operable.wire import json_stream as protocol
 
-        ready = protocol.Ready(
+        ready = protocol.ReadyFrame(
             version=VERSION, session_id=options.get("session_id"), capabilities=server.capabilities()
         )
         _write(stdout, protocol.encode(ready))

@@ -42,7 +42,7 @@ class StreamServer:
         self._thread: threading.Thread | None = None
         self._started = False  # the first message was seen
         self._applying = threading.Lock()
-        self._queued: list[protocol.SetConfig] = []
+        self._queued: list[protocol.SetConfigFrame] = []
         self._mcp = McpServers(conversation.toolbox, self._emit, conversation.workspace, conversation.known)
 
     def serve(self) -> int:
@@ -73,27 +73,27 @@ class StreamServer:
         else:
             self._do(command)
 
-    def _do(self, command: protocol.Command | protocol.Unknown) -> None:
+    def _do(self, command: protocol.Command | protocol.UnknownFrame) -> None:
         match command:
-            case protocol.Message():
+            case protocol.MessageFrame():
                 self._message(command)
-            case protocol.Stop():
+            case protocol.StopFrame():
                 self._stop()
-            case protocol.ToolApprove(call_id=call_id, scope=scope):
+            case protocol.ToolApproveFrame(call_id=call_id, scope=scope):
                 self._approve(call_id, scope)
-            case protocol.ToolDeny(call_id=call_id, reason=reason):
+            case protocol.ToolDenyFrame(call_id=call_id, reason=reason):
                 self._answered(call_id, found=self._conversation.desk.deny(call_id, reason))
-            case protocol.InitHistory(text=text):
+            case protocol.InitHistoryFrame(text=text):
                 self._init_history(text)
-            case protocol.SetMode(mode=mode):
+            case protocol.SetModeFrame(mode=mode):
                 self._set_mode(mode)
-            case protocol.SetConfig():
+            case protocol.SetConfigFrame():
                 self._set_config(command)
-            case protocol.AddMcpServer():
+            case protocol.AddMcpServerFrame():
                 self._add_mcp_server(command)
-            case protocol.Ping():
-                self._emit(protocol.Pong())
-            case protocol.Unknown(type=name):
+            case protocol.PingFrame():
+                self._emit(protocol.PongFrame())
+            case protocol.UnknownFrame(type=name):
                 self._protocol_error(f"Unknown command type: {name[:200]}")
 
     def _end(self) -> None:
@@ -118,7 +118,7 @@ class StreamServer:
     def _busy(self) -> bool:
         return self._run is not None and not self._run.over
 
-    def _message(self, message: protocol.Message) -> None:
+    def _message(self, message: protocol.MessageFrame) -> None:
         if self._busy():
             self._protocol_error("A message is being answered; send `stop` first, or wait.", message.msg_id)
             return
@@ -130,7 +130,7 @@ class StreamServer:
         )
         self._thread.start()
 
-    def _work(self, run: Run, message: protocol.Message, before: threading.Thread | None) -> None:
+    def _work(self, run: Run, message: protocol.MessageFrame, before: threading.Thread | None) -> None:
         def blocks() -> list[Block]:
             if before is not None:
                 before.join()  # it has emitted its end, and is about to release the conversation
@@ -145,7 +145,7 @@ class StreamServer:
         if self._run is not None and not self._run.over:
             self._run.stop()
         else:
-            self._emit(protocol.Info(message="Nothing is running."))
+            self._emit(protocol.InfoFrame(message="Nothing is running."))
 
     def _approve(self, call_id: str, scope: str) -> None:
         if scope not in protocol.SCOPES:
@@ -168,17 +168,19 @@ class StreamServer:
             self._protocol_error(f"mode is one of {', '.join(MODES)}, not {mode[:200]!r}.")
             return
         self._conversation.desk.permissions.mode = mode
-        self._emit(protocol.Info(message=f"mode updated: {mode}"))
-        self._emit(protocol.ConfigChanged(capabilities=self.capabilities()))
+        self._emit(protocol.InfoFrame(message=f"mode updated: {mode}"))
+        self._emit(protocol.ConfigChangedFrame(capabilities=self.capabilities()))
 
-    def _set_config(self, config: protocol.SetConfig) -> None:
+    def _set_config(self, config: protocol.SetConfigFrame) -> None:
         if (problem := self._conversation.config_problem(config)) is not None:
             self._protocol_error(problem)
             return
         with self._applying:
             if self._busy():
                 self._queued.append(config)
-                self._emit(protocol.Info(message="set_config: queued, will apply after current response"))
+                self._emit(
+                    protocol.InfoFrame(message="set_config: queued, will apply after current response")
+                )
             else:
                 self._apply_all()
                 self._apply(config, "config updated")
@@ -192,13 +194,13 @@ class StreamServer:
         while self._queued:
             self._apply(self._queued.pop(0), "config applied")
 
-    def _apply(self, config: protocol.SetConfig, word: str) -> None:
+    def _apply(self, config: protocol.SetConfigFrame, word: str) -> None:
         changed = self._conversation.configure(config)
         note = f"{word}: {', '.join(changed)}" if changed else "set_config: no changes"
-        self._emit(protocol.Info(message=note))
-        self._emit(protocol.ConfigChanged(capabilities=self.capabilities()))
+        self._emit(protocol.InfoFrame(message=note))
+        self._emit(protocol.ConfigChangedFrame(capabilities=self.capabilities()))
 
-    def _add_mcp_server(self, server: protocol.AddMcpServer) -> None:
+    def _add_mcp_server(self, server: protocol.AddMcpServerFrame) -> None:
         if self._started:
             self._protocol_error(
                 f"AddMcpServer '{server.name[:200]}': rejected — only allowed before first Message"
@@ -209,10 +211,10 @@ class StreamServer:
         except Fail as problem:
             self._protocol_error(problem.message)
 
-    def capabilities(self) -> protocol.Capabilities:
+    def capabilities(self) -> protocol.FrameCapabilities:
         conversation = self._conversation
         levels = conversation.provider.effort_levels
-        return protocol.Capabilities(
+        return protocol.FrameCapabilities(
             tool_approval=True,
             thinking=conversation.provider.thinking,
             mcp=True,
@@ -225,8 +227,8 @@ class StreamServer:
 
     def _protocol_error(self, message: str, msg_id: str | None = None) -> None:
         _LOG.info("protocol_error: %s", message)
-        problem = protocol.Problem(code="protocol_error", message=redact_text(message), retryable=False)
-        self._emit(protocol.Error(msg_id=msg_id, error=problem))
+        problem = protocol.FrameProblem(code="protocol_error", message=redact_text(message), retryable=False)
+        self._emit(protocol.ErrorFrame(msg_id=msg_id, error=problem))
 
     def _emit(self, event: protocol.Event) -> None:
         self._outlet.write(protocol.encode(event))

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from operable.app import state_folder
 from operable.app.packages import Package, inside
 from operable.kernel.errors import Fail
-from operable.proc.spawn import Command, prepare
+from operable.proc.spawn import PreparedCommand, prepare
 
 _STATE = "app/state"
 # Beside a package, and no part of what is approved: what tools write there of which nothing is ever loaded.
@@ -156,7 +156,7 @@ def command_line(
     *,
     env: Mapping[str, str] | None = None,
     inherit: Sequence[str] = (),
-) -> Command:
+) -> PreparedCommand:
     """The whole command, from the package's root. All that it starts ends with it, also what leaves its group."""
     argv = words(package)
     if wants_shell(package):

@@ -24,7 +24,7 @@ from operable.app.trust import Approvals
 from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.kernel.redact import Known
 from operable.proc.environment import secret_values
-from operable.proc.run import Output, aoutput, output
+from operable.proc.run import CommandOutput, aoutput, output
 
 # APP.md has no rule; a command of an application that owns its data answers in seconds.
 TIMEOUT = 60.0
@@ -102,7 +102,7 @@ class _Call:
                 exit_code=EX_TIMEOUT,
             ) from problem
 
-    def answer(self, ran: Output) -> Answer:
+    def answer(self, ran: CommandOutput) -> Answer:
         if self.listener.over:
             raise Fail(
                 "validation",

@@ -67,14 +67,14 @@ class Listener:
         judge = self._judge
         if judge is None:
             return judged(self._package, b"".join(self._pieces), status, stderr, self._known)
-        from operable.proc.child import End
+        from operable.proc.child import ChildEnd
         from operable.proc.excerpt import Excerpt
 
         if not self.enough and self._problem is None:
             self._give(b"", judge.deliver(judge.close()))
         if self._problem is not None:
             raise self._problem
-        end = End(status=status, cause=None, elapsed=0.0, stderr=Excerpt())
+        end = ChildEnd(status=status, cause=None, elapsed=0.0, stderr=Excerpt())
         told = streamed(judge.conclude(end, unread=self.enough), status, redact_text(stderr, self._known))
         return replace(told, message=self._known.text(told.message))
 

@@ -20,7 +20,7 @@ from operable.app.packages import FILE, Package, inside
 from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import FILE_LIMIT, decode, parse_document
 from operable.manifest.loader import load
-from operable.manifest.part import Part, Position, Source
+from operable.manifest.part import DocumentSource, FieldPosition, ManifestPart
 from operable.manifest.problem import ManifestError, Problem, ordered
 from operable.proc.executable import resolve
 
@@ -65,17 +65,17 @@ def validate(path: str) -> Validation:
     return Validation(file, ordered(problems))
 
 
-def _read(path: str) -> Part:
+def _read(path: str) -> ManifestPart:
     """The frontmatter as far as it can be read: the loader reports what is wrong with it."""
     try:
         with open(path, "rb") as file:
             document = parse_document(decode(file.read(FILE_LIMIT + 1), path), path)
     except (ManifestError, OSError):
-        return Part(Source(path, {}, Position(1, 1)), {})
-    return Part(Source(path, document.lines, Position(2, 1)), document.data)
+        return ManifestPart(DocumentSource(path, {}, FieldPosition(1, 1)), {})
+    return ManifestPart(DocumentSource(path, document.lines, FieldPosition(2, 1)), document.data)
 
 
-def _package(root: str, manifest: Part, package: Package | None) -> Iterator[Problem]:
+def _package(root: str, manifest: ManifestPart, package: Package | None) -> Iterator[Problem]:
     yield from _layout(root, manifest)
     yield from _skills(root, manifest)
     yield from _schemas(root)
@@ -91,7 +91,7 @@ def _package(root: str, manifest: Part, package: Package | None) -> Iterator[Pro
         yield Problem(where, 1, 1, fail.code, fail.message, _NEVER)
 
 
-def _layout(root: str, manifest: Part) -> Iterator[Problem]:
+def _layout(root: str, manifest: ManifestPart) -> Iterator[Problem]:
     for folder, what in (("app", "the application and its data"), ("skills", "one folder per skill")):
         if not os.path.isdir(os.path.join(root, folder)):
             yield manifest.problem(
@@ -99,7 +99,7 @@ def _layout(root: str, manifest: Part) -> Iterator[Problem]:
             )
 
 
-def _skills(root: str, manifest: Part) -> Iterator[Problem]:
+def _skills(root: str, manifest: ManifestPart) -> Iterator[Problem]:
     named = dict.fromkeys(skill for _, skill in manifest.at("skills").texts())
     for part, skill in manifest.at("skills").texts():
         path = os.path.join(root, "skills", skill, "SKILL.md")
@@ -128,7 +128,7 @@ def _skill(path: str, directory: str) -> Iterator[Problem]:
     except OSError as problem:
         yield Problem(path, 1, 1, "FILE_UNREADABLE", f"the file cannot be read: {problem.strerror}")
         return
-    root = Part(Source(path, document.lines, Position(2, 1)), document.data)
+    root = ManifestPart(DocumentSource(path, document.lines, FieldPosition(2, 1)), document.data)
     name, description = root.at("name"), root.at("description")
     if name.text is None or not _SKILL_NAME.fullmatch(name.text):
         yield name.problem(
@@ -193,7 +193,7 @@ def _schema(path: str) -> Iterator[Problem]:
         )
 
 
-def _entry(root: str, manifest: Part) -> Iterator[Problem]:
+def _entry(root: str, manifest: ManifestPart) -> Iterator[Problem]:
     """What the first words name must be there: a program, and the script that it is given."""
     command = manifest.at("entry", "command")
     try:

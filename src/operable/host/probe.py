@@ -24,10 +24,10 @@ from operable.host.launch.process import run
 from operable.host.start.confinement import Confined, Wanted, confine
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
-from operable.manifest.blocks import Mount, Sandbox
-from operable.proc.child import OPEN, End
+from operable.manifest.blocks import Mount, SandboxBlock
+from operable.proc.child import OPEN, ChildEnd
 from operable.proc.run import supervise
-from operable.proc.spawn import Command, prepare
+from operable.proc.spawn import PreparedCommand, prepare
 from operable.wire.jsonrpc import request as rpc_request
 from operable.wire.lines import LineSplitter
 
@@ -86,7 +86,7 @@ class Probe:
         provider = "bubblewrap" if self.confined else "local"
         folders = (*folders_of(binary), *map(os.path.abspath, self.show))
         mounts = (Mount(source="workspace", at=_INSIDE),) if self.confined else ()
-        block = Sandbox(provider=provider, config={}, mounts=mounts)
+        block = SandboxBlock(provider=provider, config={}, mounts=mounts)
         try:
             return confine(Wanted(block, workspace, trusted=True, programs=folders))
         except Fail as problem:
@@ -141,8 +141,8 @@ class Probe:
 
 
 def converse(
-    command: Command, line: bytes, judge: Callable[[Any], Answer | None], timeout: float
-) -> tuple[Answer | None, End]:
+    command: PreparedCommand, line: bytes, judge: Callable[[Any], Answer | None], timeout: float
+) -> tuple[Answer | None, ChildEnd]:
     """Start it, say one line, and wait for an answer that the judge takes; then everything is ended."""
     answers: list[Answer] = []
     splitter = LineSplitter(_LINE_LIMIT)
@@ -266,7 +266,7 @@ def _decoded(line: bytes) -> Any:
         return None
 
 
-def _told(answer: Answer | None, end: End, timeout: float) -> str:
+def _told(answer: Answer | None, end: ChildEnd, timeout: float) -> str:
     if answer is not None:
         protocol, said = answer
         if protocol == "error":

@@ -168,7 +168,7 @@ class Auth(Block, frozen=True, kw_only=True):
 # --- sandbox as agents have it (AIP-36)
 
 
-class Limits(Block, frozen=True, kw_only=True):
+class SandboxLimits(Block, frozen=True, kw_only=True):
     """Caps per command. Absent means the mechanism's default (30 s for a sandbox)."""
 
     timeout_ms: int | None = None
@@ -215,7 +215,7 @@ class SandboxLifecycle(Block, frozen=True, kw_only=True):
     destroy_on: str | None = None
 
 
-class Sandbox(Block, frozen=True, kw_only=True):
+class SandboxBlock(Block, frozen=True, kw_only=True):
     """An AIP-36 block, inline or from a SANDBOX.md (then with `id` and `version`)."""
 
     provider: str
@@ -223,7 +223,7 @@ class Sandbox(Block, frozen=True, kw_only=True):
     schema: str | None = None
     id: str | None = None
     version: str | None = None
-    limits: Limits = Limits()
+    limits: SandboxLimits = SandboxLimits()
     env: SandboxEnv = SandboxEnv()
     network: Network = Network()
     mounts: tuple[Mount, ...] = ()
@@ -286,7 +286,7 @@ class Runner(Block, frozen=True, kw_only=True):
     engine: Literal["subprocess", "sandbox", "in-process"] = "subprocess"
     image: str | None = None
     needs: Needs = Needs()
-    limits: Limits = Limits()
+    limits: SandboxLimits = SandboxLimits()
 
 
 # --- secrets a manifest consumes (AIP-19)

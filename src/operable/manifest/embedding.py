@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 
 _REFERENCES = ("ref", "file")
@@ -28,21 +28,21 @@ def embedded(data: dict[str, Any], key: str) -> dict[str, Any]:
     return dict(data)
 
 
-def reference(part: Part) -> Part | None:
+def reference(part: ManifestPart) -> ManifestPart | None:
     """Where the reference of a field is; None when the field holds a block, or nothing."""
     if part.text is not None:
         return part
     return next((part.at(word) for word in _REFERENCES if part.at(word).text is not None), None)
 
 
-def block(part: Part) -> Part:
+def block(part: ManifestPart) -> ManifestPart:
     """Where the block of a field is; without a value when the field is a reference."""
     if reference(part) is not None:
-        return Part(part.source, None, part.path)
+        return ManifestPart(part.source, None, part.path)
     return part.at("inline") if part.at("inline").present else part
 
 
-def one_form(part: Part) -> Iterator[Problem]:
+def one_form(part: ManifestPart) -> Iterator[Problem]:
     """A block written in place and a reference at once cannot both hold."""
     forms = [word for word in (*_REFERENCES, "inline") if part.at(word).present]
     others = [key for key, _ in part.entries() if key not in forms]

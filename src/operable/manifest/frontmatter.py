@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from operable.manifest.part import Path, Position, Source
+from operable.manifest.part import DocumentSource, FieldPosition, Path
 from operable.manifest.problem import ManifestError, Problem
 from operable.manifest.yaml_tree import read
 
@@ -25,7 +25,7 @@ class Document(NamedTuple):
     """A Markdown file, read: its data, where each field is, and its text."""
 
     data: dict[str, object]
-    lines: dict[Path, Position]
+    lines: dict[Path, FieldPosition]
     body: str
     body_line: int
     """The line on which the body begins."""
@@ -71,7 +71,7 @@ def parse_document(text: str, path: str = "<text>", limit: int = FRONTMATTER_LIM
     if len(halves.yaml) > limit:
         message = f"the frontmatter is longer than {limit} characters"
         raise ManifestError([*notes, Problem(path, 1, 1, "FRONTMATTER_TOO_LARGE", message)])
-    data, lines, problems = read(halves.yaml, Source(path, {}, Position(2, 1)))
+    data, lines, problems = read(halves.yaml, DocumentSource(path, {}, FieldPosition(2, 1)))
     if any(problem.level == "error" for problem in problems):
         raise ManifestError([*notes, *problems])
     if not isinstance(data, dict):

@@ -15,14 +15,14 @@ from typing import Any
 
 from operable.kernel.catalogue import load, names
 from operable.manifest.blocks import Block
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 
-Rule = Callable[[Part], Iterable[Problem]]
+Rule = Callable[[ManifestPart], Iterable[Problem]]
 """Complaints about fields that do not fit each other, in one document."""
-BodyRule = Callable[[Part, str], Iterable[Problem]]
+BodyRule = Callable[[ManifestPart, str], Iterable[Problem]]
 """Complaints about a body that does not fit its frontmatter."""
-BoundRule = Callable[[Part, Mapping[str, Part]], Iterable[Problem]]
+BoundRule = Callable[[ManifestPart, Mapping[str, ManifestPart]], Iterable[Problem]]
 """Complaints about a document that does not fit those that it refers to (by the name of the reference)."""
 
 _PACKAGE = "operable.manifest.kinds"
@@ -51,12 +51,12 @@ class Kind:
     rules: tuple[Rule, ...] = ()
     body_rules: tuple[BodyRule, ...] = ()
     references: tuple[Reference, ...] = ()
-    more_references: Callable[[Part], Iterable[Reference]] | None = None
+    more_references: Callable[[ManifestPart], Iterable[Reference]] | None = None
     """References whose number depends on the document."""
     bound_rules: tuple[BoundRule, ...] = ()
     normalise: Callable[[dict[str, Any]], dict[str, Any]] = dict
     """From what may be written to what the model contains (two spellings of one thing); called on valid data."""
-    relax: Callable[[Part], Iterable[tuple[Part, Any, str]]] | None = None
+    relax: Callable[[ManifestPart], Iterable[tuple[ManifestPart, Any, str]]] | None = None
     """For tolerant loading: places that contain another shape than published -> what to read there, and what it means."""
     open: bool = False
     """Whether the specification lets vendors add keys: an unknown one is then never more than a warning."""

@@ -22,7 +22,7 @@ from operable.manifest.embedding import reference as reference_in
 from operable.manifest.file_kind import recognised
 from operable.manifest.frontmatter import FILE_LIMIT, Document, decode, parse_document
 from operable.manifest.kind import Kind, Reference, kind_named
-from operable.manifest.part import Part, Path, Position, Source
+from operable.manifest.part import DocumentSource, FieldPosition, ManifestPart, Path
 from operable.manifest.problem import ManifestError, Problem, ordered
 from operable.manifest.refs import Workspace, resolve
 from operable.manifest.schema_check import complaints, unknown_keys
@@ -43,7 +43,7 @@ class Loaded:
     body: str
     problems: tuple[Problem, ...]
     """Warnings only."""
-    lines: dict[Path, Position]
+    lines: dict[Path, FieldPosition]
     path: str = "<text>"
     data: dict[str, Any] = field(default_factory=dict)
     """The frontmatter as it was written, as plain values."""
@@ -99,7 +99,7 @@ def from_mapping(
         raise ManifestError([problem]) from error
     document = Document(plain, {}, body, 1, ())
     return _judged(
-        document, kind_named(kind), Source(path, {}), strict=strict, workspace=None, body=bool(body)
+        document, kind_named(kind), DocumentSource(path, {}), strict=strict, workspace=None, body=bool(body)
     )
 
 
@@ -130,15 +130,21 @@ def _load(
 ) -> Loaded:
     document = parse_document(text, path)
     kind = kind_named(name) if name else recognised(path, document)
-    source = Source(path, document.lines, Position(2, 1), directory)
+    source = DocumentSource(path, document.lines, FieldPosition(2, 1), directory)
     return _judged(document, kind, source, strict=strict, workspace=workspace, body=body)
 
 
 def _judged(
-    document: Document, kind: Kind, source: Source, *, strict: bool, workspace: Workspace | None, body: bool
+    document: Document,
+    kind: Kind,
+    source: DocumentSource,
+    *,
+    strict: bool,
+    workspace: Workspace | None,
+    body: bool,
 ) -> Loaded:
     problems = list(document.problems)
-    root, extra = Part(source, document.data), dict[str, Any]()
+    root, extra = ManifestPart(source, document.data), dict[str, Any]()
     if not strict:
         root, extra = _relaxed(kind, root, problems)
     clean, unknown = _without_unknown(kind, root, strict=strict)
@@ -148,7 +154,9 @@ def _judged(
     if body:
         ruled += [problem for rule in kind.body_rules for problem in rule(root, document.body)]
     bound = {} if workspace is None else _bound(kind, root, workspace, ruled, strict=strict)
-    parts = {name: Part(Source(each.path, each.lines), each.data) for name, each in bound.items()}
+    parts = {
+        name: ManifestPart(DocumentSource(each.path, each.lines), each.data) for name, each in bound.items()
+    }
     ruled += [problem for rule in kind.bound_rules for problem in rule(root, parts)]
     # Where a rule knows better, a general complaint about the same field would only repeat it.
     named = {problem.key for problem in ruled if problem.level == "error" and problem.path == source.path}
@@ -171,7 +179,7 @@ def _judged(
     )
 
 
-def _value(kind: Kind, root: Part, problems: list[Problem]) -> Block:
+def _value(kind: Kind, root: ManifestPart, problems: list[Problem]) -> Block:
     try:
         return msgspec.convert(kind.normalise(root.value), kind.model)
     except (msgspec.ValidationError, TypeError) as error:
@@ -183,7 +191,7 @@ def _tolerated(problem: Problem) -> Problem:
     return problem._replace(level="warning") if problem.rule in _TOLERATED else problem
 
 
-def _relaxed(kind: Kind, root: Part, problems: list[Problem]) -> tuple[Part, dict[str, Any]]:
+def _relaxed(kind: Kind, root: ManifestPart, problems: list[Problem]) -> tuple[ManifestPart, dict[str, Any]]:
     """The document with other shapes brought into the published one, and what was there."""
     extra: dict[str, Any] = {}
     if kind.relax is None:
@@ -197,10 +205,12 @@ def _relaxed(kind: Kind, root: Part, problems: list[Problem]) -> tuple[Part, dic
         )
         extra[part.key] = part.value
         _holder(data, part.path)[part.path[-1]] = replacement
-    return Part(root.source, data), extra
+    return ManifestPart(root.source, data), extra
 
 
-def _without_unknown(kind: Kind, root: Part, *, strict: bool) -> tuple[Part, list[tuple[Part, Problem]]]:
+def _without_unknown(
+    kind: Kind, root: ManifestPart, *, strict: bool
+) -> tuple[ManifestPart, list[tuple[ManifestPart, Problem]]]:
     """The document without the keys that the schema does not know, and those keys."""
     unknown = list(unknown_keys(kind, root, strict=strict))
     if not unknown:
@@ -210,7 +220,7 @@ def _without_unknown(kind: Kind, root: Part, *, strict: bool) -> tuple[Part, lis
         # An alias can put one mapping in two places: the second time the key is gone.
         holder = _holder(data, part.path)
         holder.pop(part.path[-1], None)
-    return Part(root.source, data), unknown
+    return ManifestPart(root.source, data), unknown
 
 
 def _holder(data: Any, path: Path) -> Any:
@@ -223,7 +233,7 @@ def _holder(data: Any, path: Path) -> Any:
 
 
 def _bound(
-    kind: Kind, root: Part, workspace: Workspace, problems: list[Problem], *, strict: bool
+    kind: Kind, root: ManifestPart, workspace: Workspace, problems: list[Problem], *, strict: bool
 ) -> dict[str, Loaded]:
     """Every manifest that this one refers to; a missing file is a problem here."""
     bound: dict[str, Loaded] = {}
@@ -246,7 +256,7 @@ def _bound(
     return bound
 
 
-def _references(kind: Kind, root: Part) -> Iterator[Reference]:
+def _references(kind: Kind, root: ManifestPart) -> Iterator[Reference]:
     yield from kind.references
     if kind.more_references is not None:
         yield from kind.more_references(root)

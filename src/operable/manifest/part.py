@@ -1,9 +1,9 @@
 """A place in a document: the value there, the way to it, and where it is in the file.
 
-Cross-field rules read the plain data through `Part` instead of the model, because they must also run on a document that has
-other faults: a field of the wrong type reads as absent (the schema has complained about it already), and a path that does
-not exist is a `Part` without a value. `Part.problem` makes the complaint with the line of the field, or of the nearest
-thing around it that is written down.
+Cross-field rules read the plain data through `ManifestPart` instead of the model, because they must also run on a
+document that has other faults: a field of the wrong type reads as absent (the schema has complained about it already),
+and a path that does not exist is a `ManifestPart` without a value. `ManifestPart.problem` makes the complaint with the
+line of the field, or of the nearest thing around it that is written down.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from operable.manifest.problem import Level, Problem
 Path = tuple[str | int, ...]
 
 
-class Position(NamedTuple):
+class FieldPosition(NamedTuple):
     """Line and column, from 1."""
 
     line: int
     column: int
 
 
-class Source(NamedTuple):
+class DocumentSource(NamedTuple):
     """Where a document came from: its name for people, and where each of its fields is."""
 
     path: str
-    lines: dict[Path, Position]
-    first: Position = Position(1, 1)
+    lines: dict[Path, FieldPosition]
+    first: FieldPosition = FieldPosition(1, 1)
     """Where to point at what is missing at the top."""
     directory: str | None = None
     """The name of the folder that the file is in; None for a text that does not come from a file."""
 
-    def position(self, path: Path) -> Position:
+    def position(self, path: Path) -> FieldPosition:
         """Of the field, else of the nearest thing around it."""
         while path:
             found = self.lines.get(path)
@@ -43,17 +43,17 @@ class Source(NamedTuple):
         return self.first
 
 
-class Part:
+class ManifestPart:
     """The value at a path, or the lack of one (`value` is None)."""
 
     __slots__ = ("path", "source", "value")
 
-    def __init__(self, source: Source, value: Any, path: Path = ()) -> None:
+    def __init__(self, source: DocumentSource, value: Any, path: Path = ()) -> None:
         self.source = source
         self.value = value
         self.path = path
 
-    def at(self, *keys: str | int) -> Part:
+    def at(self, *keys: str | int) -> ManifestPart:
         value = self.value
         for key in keys:
             inside = isinstance(value, dict) if isinstance(key, str) else isinstance(value, list)
@@ -61,7 +61,7 @@ class Part:
                 value = None
             else:
                 value = value.get(key) if isinstance(key, str) else value[key]
-        return Part(self.source, value, (*self.path, *keys))
+        return ManifestPart(self.source, value, (*self.path, *keys))
 
     @property
     def text(self) -> str | None:
@@ -75,19 +75,19 @@ class Part:
     def present(self) -> bool:
         return self.value is not None
 
-    def items(self) -> Iterator[Part]:
+    def items(self) -> Iterator[ManifestPart]:
         """The items of a list; none if it is not a list."""
         if isinstance(self.value, list):
             for index in range(len(self.value)):
                 yield self.at(index)
 
-    def entries(self) -> Iterator[tuple[str, Part]]:
+    def entries(self) -> Iterator[tuple[str, ManifestPart]]:
         """The entries of a mapping; none if it is not a mapping."""
         if isinstance(self.value, dict):
             for key in self.value:
                 yield key, self.at(key)
 
-    def texts(self) -> Iterator[tuple[Part, str]]:
+    def texts(self) -> Iterator[tuple[ManifestPart, str]]:
         """The items of a list that are texts, with their places."""
         for item in self.items():
             if isinstance(item.value, str):
@@ -103,7 +103,7 @@ class Part:
         message: str,
         hint: str | None = None,
         level: Level = "error",
-        near: Part | None = None,
+        near: ManifestPart | None = None,
     ) -> Problem:
         """A complaint about this field; `near` is where to point instead, for a field that is missing."""
         place = self.source.position((near or self).path)

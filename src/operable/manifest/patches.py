@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from operable.kernel.catalogue import nearest
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.agent_cli import AgentCli
-from operable.manifest.rules.agent_blocks import Mode, Models, Option
+from operable.manifest.rules.agent_blocks import ModeBlock, Models, OptionBlock
 
 _VALUE = "{value}"
 _MODEL = "model"
@@ -91,7 +91,7 @@ def spawn_for(
     return Spawn(tuple(args), env, meant, model is not None and not by_option, variables)
 
 
-def option_from_text(option: Option, text: str) -> bool | int | str:
+def option_from_text(option: OptionBlock, text: str) -> bool | int | str:
     """A value as people type it (`--option max_turns=5`); a value that is neither number nor boolean stays text, and its
     type is refused later.
     """
@@ -126,7 +126,7 @@ def strategy_for(manifest: AgentCli, chosen: str | None = None) -> str:
 # --- mode and model
 
 
-def _mode(manifest: AgentCli, name: str | None, refusals: list[Refusal]) -> Mode | None:
+def _mode(manifest: AgentCli, name: str | None, refusals: list[Refusal]) -> ModeBlock | None:
     if name is None:
         return None
     found = next((mode for mode in manifest.modes if mode.id == name), None)
@@ -187,12 +187,12 @@ def _refused_options(manifest: AgentCli, chosen: Mapping[str, Any]) -> Iterator[
 _Found = tuple[str, str, str | None] | None
 
 
-def _boolean(option: Option, value: Any) -> _Found:
+def _boolean(option: OptionBlock, value: Any) -> _Found:
     del option
     return None if isinstance(value, bool) else ("OPTION_TYPE", "is true or false", None)
 
 
-def _integer(option: Option, value: Any) -> _Found:
+def _integer(option: OptionBlock, value: Any) -> _Found:
     if not isinstance(value, int) or isinstance(value, bool):
         return "OPTION_TYPE", "is a whole number", None
     if (option.min is not None and value < option.min) or (option.max is not None and value > option.max):
@@ -202,7 +202,7 @@ def _integer(option: Option, value: Any) -> _Found:
     return None
 
 
-def _string(option: Option, value: Any) -> _Found:
+def _string(option: OptionBlock, value: Any) -> _Found:
     if not isinstance(value, str):
         return "OPTION_TYPE", "is a text", None
     if "\x00" in value:
@@ -212,7 +212,7 @@ def _string(option: Option, value: Any) -> _Found:
     return None
 
 
-def _enum(option: Option, value: Any) -> _Found:
+def _enum(option: OptionBlock, value: Any) -> _Found:
     if not isinstance(value, str):
         return "OPTION_TYPE", "is a text", None
     if value not in option.enum:
@@ -220,7 +220,7 @@ def _enum(option: Option, value: Any) -> _Found:
     return None
 
 
-_CHECKS: dict[str, Callable[[Option, Any], _Found]] = {
+_CHECKS: dict[str, Callable[[OptionBlock, Any], _Found]] = {
     "boolean": _boolean,
     "integer": _integer,
     "string": _string,
@@ -228,7 +228,7 @@ _CHECKS: dict[str, Callable[[Option, Any], _Found]] = {
 }
 
 
-def _apply(option: Option, value: Any, args: list[str], env: dict[str, str]) -> None:
+def _apply(option: OptionBlock, value: Any, args: list[str], env: dict[str, str]) -> None:
     default = False if option.type == "boolean" and option.default is None else option.default
     if option.type == "boolean" and value is True:
         # A bare flag follows the value, not whether it is the default: without it the program would be off.

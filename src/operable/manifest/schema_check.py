@@ -15,7 +15,7 @@ from typing import Any
 from operable.kernel.catalogue import nearest
 from operable.kernel.errors import Fail
 from operable.manifest.kind import Kind
-from operable.manifest.part import Part, Path
+from operable.manifest.part import ManifestPart, Path
 from operable.manifest.problem import Level, Problem
 from operable.spec import schema, schema_names
 
@@ -25,14 +25,14 @@ _MOST = 500
 _SHOWN = 40
 
 
-def complaints(kind: Kind, root: Part) -> Iterator[Problem]:
+def complaints(kind: Kind, root: ManifestPart) -> Iterator[Problem]:
     """Everything that the schema objects to, except unknown keys."""
     for error in _errors(kind, root.value):
         if error.kind.name not in ("additionalProperties", "unevaluatedProperties"):
             yield _complaint(error, root)
 
 
-def unknown_keys(kind: Kind, root: Part, *, strict: bool) -> Iterator[tuple[Part, Problem]]:
+def unknown_keys(kind: Kind, root: ManifestPart, *, strict: bool) -> Iterator[tuple[ManifestPart, Problem]]:
     """Every key that the schema does not know: an error when strict, else a warning."""
     for error in _errors(kind, root.value):
         if error.kind.name != "additionalProperties":
@@ -43,7 +43,7 @@ def unknown_keys(kind: Kind, root: Part, *, strict: bool) -> Iterator[tuple[Part
             yield part, _unknown_key(kind, part, key, known, strict=strict)
 
 
-def _unknown_key(kind: Kind, part: Part, key: str, known: list[str], *, strict: bool) -> Problem:
+def _unknown_key(kind: Kind, part: ManifestPart, key: str, known: list[str], *, strict: bool) -> Problem:
     meaning = next(
         (text for pattern, text in kind.extensions.items() if fnmatchcase(part.key, pattern)),
         None,
@@ -66,7 +66,7 @@ def _errors(kind: Kind, value: Any) -> Iterator[Any]:
         yield error
 
 
-def _complaint(error: Any, root: Part) -> Problem:
+def _complaint(error: Any, root: ManifestPart) -> Problem:
     path: Path = tuple(error.instance_path)
     word = error.kind.name
     part = root.at(*path)
@@ -153,12 +153,12 @@ def _named(value: Any) -> str:
     return "a mapping"
 
 
-def _quote(part: Part, error: Any) -> str | None:
+def _quote(part: ManifestPart, error: Any) -> str | None:
     scalar = isinstance(part.value, bool | int | float)
     return "put it in quotes" if scalar and "string" in error.kind.types else None
 
 
-def _not_among(part: Part, name: str, error: Any) -> Problem:
+def _not_among(part: ManifestPart, name: str, error: Any) -> Problem:
     found = error.kind
     known = [str(option) for option in (found.options if found.name == "enum" else [found.expected_value])]
     near = nearest(part.value, known, limit=1) if isinstance(part.value, str) else []
@@ -170,7 +170,7 @@ def _form(found: Any) -> str:
     return f"`{found.pattern}`" if found.name == "pattern" else f"of a {found.format}"
 
 
-def _given(part: Part) -> str:
+def _given(part: ManifestPart) -> str:
     """The value, when it is short and cannot be a secret."""
     from operable.kernel.redact import redact_text
 

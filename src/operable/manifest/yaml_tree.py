@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any
 
-from operable.manifest.part import Path, Position, Source
+from operable.manifest.part import DocumentSource, FieldPosition, Path
 from operable.manifest.problem import Problem
 
 # Deeper than any schema that people write by hand.
@@ -36,7 +36,7 @@ class _Stop(Exception):  # noqa: N818 - ends the reading; the problem is already
     """The rest of the document cannot be read."""
 
 
-def read(text: str, source: Source) -> tuple[Any, dict[Path, Position], list[Problem]]:
+def read(text: str, source: DocumentSource) -> tuple[Any, dict[Path, FieldPosition], list[Problem]]:
     """The value, the places of its keys, and all problems. `source.first` is where the text begins in its file."""
     tree = _Tree(text, source)
     value = tree.document()
@@ -46,14 +46,14 @@ def read(text: str, source: Source) -> tuple[Any, dict[Path, Position], list[Pro
 class _Tree:
     """One reading of one text."""
 
-    def __init__(self, text: str, source: Source) -> None:
+    def __init__(self, text: str, source: DocumentSource) -> None:
         self._text = text
         self._source = source
         self._starts = [0, *(found.end() for found in re.finditer("\n", text))]
         self._events: Iterator[Any] = iter(())
         self._anchors: dict[str, tuple[Any, int] | None] = {}
         self._count = 0
-        self.lines: dict[Path, Position] = {}
+        self.lines: dict[Path, FieldPosition] = {}
         self.problems: list[Problem] = []
 
     def document(self) -> Any:
@@ -244,9 +244,9 @@ class _Tree:
     def _row(self, index: int) -> int:
         return max(bisect_right(self._starts, index) - 1, 0)
 
-    def _position(self, index: int) -> Position:
+    def _position(self, index: int) -> FieldPosition:
         row = self._row(index)
-        return Position(self._source.first.line + row, index - self._starts[row] + 1)
+        return FieldPosition(self._source.first.line + row, index - self._starts[row] + 1)
 
     def _note(self, index: int, rule: str, message: str, hint: str | None = None) -> None:
         place = self._position(index)

@@ -27,7 +27,7 @@ from typing import Any
 
 from operable.kernel.catalogue import load
 from operable.kernel.redact import redact_text
-from operable.proc.machine import COPY_LIMIT, LIFETIME, Job, Machine, from_variables
+from operable.proc.machine import COPY_LIMIT, LIFETIME, Machine, MachineJob, from_variables
 
 _CHUNK = 64 * 1024
 # A goodbye that is not answered in this time is left to the provider's own limit: the host's SIGKILL is near.
@@ -43,19 +43,21 @@ def main(name: str, argv: list[str]) -> None:
     secrets = tuple(told.pop("secrets"))
     files = tuple((place, source) for place, source in told.pop("files"))
     contents = tuple((place, held) for place, held in told.pop("contents"))
-    job = Job(tuple(argv), files=files, contents=contents, egress=tuple(told.pop("egress")), **told)
+    job = MachineJob(tuple(argv), files=files, contents=contents, egress=tuple(told.pop("egress")), **told)
     stdout = os.dup(1)
     os.dup2(2, 1)
-    machine: Machine = load("operable.proc.sandboxes", name, "Machine", kind="sandbox")()
-    bridge = Bridge(name, machine, job, stdout, secrets)
+    machine: Machine = load("operable.proc.sandboxes", name, "MACHINE", kind="sandbox")()
+    bridge = MachineBridge(name, machine, job, stdout, secrets)
     status = asyncio.run(bridge.run())
     os._exit(status)  # the thread that reads stdin may wait forever
 
 
-class Bridge:
+class MachineBridge:
     """One run. `secrets`: masked in everything that is said on stderr."""
 
-    def __init__(self, name: str, machine: Machine, job: Job, stdout: int, secrets: tuple[str, ...]) -> None:
+    def __init__(
+        self, name: str, machine: Machine, job: MachineJob, stdout: int, secrets: tuple[str, ...]
+    ) -> None:
         self._name, self._machine, self._job = name, machine, job
         self._stdout, self._secrets = stdout, secrets
         self._stop = asyncio.Event()
@@ -154,7 +156,7 @@ class Bridge:
         _write_all(2, f"operable: {self._name}: {shown}\n".encode("utf-8", "replace"))
 
 
-async def _copy(machine: Machine, job: Job) -> None:
+async def _copy(machine: Machine, job: MachineJob) -> None:
     """Everything at its place there: one archive, unpacked by the machine's own tar."""
     with _archive() as path:
         await asyncio.to_thread(pack, path, job.files, job.contents)

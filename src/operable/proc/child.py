@@ -15,27 +15,27 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from operable.proc.excerpt import Excerpt
-from operable.proc.pipes import Inlet, Outlet
+from operable.proc.pipes import Inlet, PipeReader
 from operable.proc.reactor import Reactor, Timer
-from operable.proc.spawn import Command, Launched, launch
+from operable.proc.spawn import Launched, PreparedCommand, launch
 from operable.proc.tree.escalation import LOOK, REAP, Graces, Ladder, Order
 
 if TYPE_CHECKING:
     from operable.proc.sandbox.leader import LeaderWatch
 
 
-class Open:
+class OpenInput:
     """The type of OPEN: standard input is a pipe that stays open until `child.stdin.finish()`."""
 
 
-OPEN = Open()
+OPEN = OpenInput()
 # Why a command was ended that had ended inside its enclosure, where a program kept that from being reported.
 FROZEN = "frozen"
 # None: /dev/null. Bytes: given to the child, then closed. A descriptor or an open file: inherited by the child as it is.
-Stdin = bytes | int | io.IOBase | Open | None
+Stdin = bytes | int | io.IOBase | OpenInput | None
 
 
-class End(NamedTuple):
+class ChildEnd(NamedTuple):
     """How a child ended. `status` follows subprocess (negative: killed by that signal); None: it could not be learnt."""
 
     status: int | None
@@ -56,20 +56,20 @@ class Child:
     def __init__(
         self,
         reactor: Reactor,
-        command: Command,
+        command: PreparedCommand,
         *,
         on_stdout: Callable[[bytes], object],
-        on_end: Callable[[End], object],
+        on_end: Callable[[ChildEnd], object],
         on_stderr: Callable[[bytes], object] | None = None,
         on_stdout_end: Callable[[], object] | None = None,
         stdin: Stdin = None,
         timeout: float | None = None,
         graces: Graces | None = None,
     ) -> None:
-        feed = isinstance(stdin, (bytes, Open))
+        feed = isinstance(stdin, (bytes, OpenInput))
         launched = launch(command, stdin=None if feed else _descriptor(stdin), pipe_stdin=feed)
         self.pid = launched.leader.pid
-        self.ended: End | None = None
+        self.ended: ChildEnd | None = None
         self.stderr = Excerpt()
         self._reactor = reactor
         self._leader = launched.leader
@@ -86,8 +86,8 @@ class Child:
         self._on_stdout_end = on_stdout_end
         try:
             self.stdin = self._open_stdin(launched, stdin)
-            self.stdout = Outlet(reactor, launched.stdout, self._took_stdout, self._stdout_ended)
-            self._err = Outlet(reactor, launched.stderr, self._took_stderr, self._advance)
+            self.stdout = PipeReader(reactor, launched.stdout, self._took_stdout, self._stdout_ended)
+            self._err = PipeReader(reactor, launched.stderr, self._took_stderr, self._advance)
             self._leader.watch(reactor, self._exit_noticed)
             self._inner = _inner_watch(reactor, command, self.pid, lambda: self.kill(FROZEN))
             self._advance()
@@ -119,7 +119,7 @@ class Child:
         if self._inner is not None:
             self._inner.close()
         self._leader.abort()
-        self.ended = End(status=self._leader.status, cause=None, elapsed=0.0, stderr=self.stderr)
+        self.ended = ChildEnd(status=self._leader.status, cause=None, elapsed=0.0, stderr=self.stderr)
 
     def _open_stdin(self, launched: Launched, stdin: Stdin) -> Inlet | None:
         if launched.stdin is None:
@@ -210,7 +210,7 @@ class Child:
             self._leader.abandon()
         else:
             self._leader.release()
-        self.ended = End(
+        self.ended = ChildEnd(
             status=self._leader.status,
             cause=self._ladder.cause,
             elapsed=self._reactor.time() - self._started,
@@ -224,7 +224,7 @@ class Child:
 
 
 def _inner_watch(
-    reactor: Reactor, command: Command, pid: int, on_frozen: Callable[[], object]
+    reactor: Reactor, command: PreparedCommand, pid: int, on_frozen: Callable[[], object]
 ) -> "LeaderWatch | None":
     if command.entry is None or not command.enclosure:
         return None
@@ -234,6 +234,6 @@ def _inner_watch(
 
 
 def _descriptor(stdin: Stdin) -> int | None:
-    if stdin is None or isinstance(stdin, (int, bytes, Open)):
+    if stdin is None or isinstance(stdin, (int, bytes, OpenInput)):
         return stdin if isinstance(stdin, int) else None
     return stdin.fileno()

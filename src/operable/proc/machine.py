@@ -1,8 +1,9 @@
 """A machine at a cloud provider, as the bridge uses one: made, filled, talked to, and destroyed, always in that order.
 
-`Job` is what the host hands to the bridge; `Machine` is what a provider's file in `sandboxes` implements with the provider's
-own SDK. A machine is made for one command and ends with it. It has a life of its own that is short (`LIFETIME`) and is
-renewed while the bridge lives: when the bridge is killed, the provider ends the machine, and no other process has to.
+`MachineJob` is what the host hands to the bridge; `Machine` is what a provider's file in `sandboxes` implements with the
+provider's own SDK, and names as its `MACHINE`. A machine is made for one command and ends with it. It has a life of its
+own that is short (`LIFETIME`) and is renewed while the bridge lives: when the bridge is killed, the provider ends the
+machine, and no other process has to.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Out = Callable[[bytes], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class MachineJob:
     """One command on one machine. `env`, `files` and `contents` may contain secrets: never shown, never in argv."""
 
     argv: tuple[str, ...]
@@ -64,10 +65,10 @@ class Machine(Protocol):
 
     @property
     def id(self) -> str | None: ...  # None: not made yet, or already deleted
-    async def open(self, job: Job) -> None: ...
+    async def open(self, job: MachineJob) -> None: ...
     async def put(self, source: str, place: str) -> None: ...  # a file of ours, to a path there
     async def call(self, line: str) -> tuple[int, str]: ...  # a short shell line: its status, what it said
-    async def start(self, job: Job, out: Out, err: Out) -> None: ...
+    async def start(self, job: MachineJob, out: Out, err: Out) -> None: ...
     async def write(self, data: bytes) -> None: ...
     async def finish(self) -> bool: ...  # end of input; False: this provider cannot signal it to a command
     async def wait(self) -> int: ...  # until the command has ended and everything it wrote was handed on

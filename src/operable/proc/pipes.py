@@ -1,4 +1,4 @@
-"""The host's ends of a child's pipes, on a reactor: `Outlet` reads what the child writes, `Inlet` writes what it reads.
+"""The host's ends of a child's pipes, on a reactor: `PipeReader` reads what the child writes, `Inlet` writes what it reads.
 
 Back-pressure is the whole point. A paused outlet leaves the bytes in the kernel's pipe, where the child blocks once it is
 full. An inlet reports how much it still buffers (`backlog`) and when it is empty again, so that its source can be paused.
@@ -17,7 +17,7 @@ from operable.proc.reactor import Reactor
 CHUNK = 64 * 1024
 
 
-class Outlet:
+class PipeReader:
     """Reads one descriptor: `on_chunk` for each read, `on_close` once, at end of file or `close`."""
 
     def __init__(

@@ -25,7 +25,7 @@ from operable.proc.environment import environment, is_encodable
 from operable.proc.machine import COPY_LIMIT, LIFETIME, to_variables
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Outcome, Sandbox, refuse
 from operable.proc.sandbox.egress.rules import address, parse
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 
 # What an SDK needs to reach its provider from a network like the operator's. None of it goes to the machine.
 _REACHING = (
@@ -66,7 +66,7 @@ def remote(cloud: Cloud) -> Sandbox:
             return f"its SDK is not installed (pip install {cloud.package})"
         return None
 
-    def wrap(command: Command, confinement: Confinement) -> Command:
+    def wrap(command: PreparedCommand, confinement: Confinement) -> PreparedCommand:
         reason = missing()
         if reason is not None:
             hint = "install it, or use the provider bubblewrap"
@@ -92,12 +92,12 @@ def remote(cloud: Cloud) -> Sandbox:
     )
 
 
-def remote_command(argv: Sequence[str], env: Mapping[str, str]) -> Command:
+def remote_command(argv: Sequence[str], env: Mapping[str, str]) -> PreparedCommand:
     """A command for another machine: nothing of it is looked up here, and no variable is inherited."""
     for position, argument in enumerate(argv):
         if "\0" in argument or not is_encodable(argument):
             raise Fail("usage", "ARGV_INVALID", f"argument {position} contains a NUL, or is not valid UTF-8")
-    return Command(tuple(argv), argv[0], environment(env, source={}), None)
+    return PreparedCommand(tuple(argv), argv[0], environment(env, source={}), None)
 
 
 def plain_hosts(egress: tuple[str, ...], *, wildcards: bool) -> str | None:
@@ -120,7 +120,7 @@ def names_only(egress: tuple[str, ...]) -> list[str]:
     return list(dict.fromkeys(parse(host).host for host in egress))
 
 
-def _bridge(cloud: Cloud, command: Command, confinement: Confinement) -> Command:
+def _bridge(cloud: Cloud, command: PreparedCommand, confinement: Confinement) -> PreparedCommand:
     job = {
         "env": dict(command.env),
         "cwd": confinement.cwd,
@@ -136,7 +136,7 @@ def _bridge(cloud: Cloud, command: Command, confinement: Confinement) -> Command
     program = _PROGRAM.format(path=sys.path)
     argv = (sys.executable, "-I", "-c", program, cloud.name, *command.argv)
     # In the root: an SDK that reads settings from its working directory (.env) must not find a project's.
-    return Command(argv, sys.executable, env, "/", tree=command.tree)
+    return PreparedCommand(argv, sys.executable, env, "/", tree=command.tree)
 
 
 def _credential(cloud: Cloud, confinement: Confinement) -> dict[str, str]:

@@ -17,12 +17,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from operable.kernel.errors import EX_TIMEOUT, Fail
-from operable.proc.child import Child, End, Stdin
+from operable.proc.child import Child, ChildEnd, Stdin
 from operable.proc.reactor import SelectorReactor
 
 if TYPE_CHECKING:
     from operable.proc.reactor import Reactor
-    from operable.proc.spawn import Command
+    from operable.proc.spawn import PreparedCommand
     from operable.proc.tree.escalation import Graces
 
 # Discovery is local and network-free by contract; ten seconds are a cold start on a very slow disk.
@@ -32,7 +32,7 @@ LIMIT = 16 * 1024 * 1024
 Heed = Callable[[bytes], bool]
 
 
-class Output(NamedTuple):
+class CommandOutput(NamedTuple):
     """What a finished command left. `status` follows subprocess: negative means killed by that signal."""
 
     stdout: bytes
@@ -45,7 +45,7 @@ class Supervised:
 
     def __init__(
         self,
-        command: Command,
+        command: PreparedCommand,
         *,
         on_stdout: Callable[[bytes], object],
         on_stderr: Callable[[bytes], object] | None,
@@ -54,7 +54,7 @@ class Supervised:
         graces: Graces | None,
     ) -> None:
         self.reactor = SelectorReactor()
-        self.ended: End | None = None
+        self.ended: ChildEnd | None = None
         try:
             self.child = Child(
                 self.reactor,
@@ -70,10 +70,10 @@ class Supervised:
             self.reactor.close()
             raise
 
-    def _has_ended(self, end: End) -> None:
+    def _has_ended(self, end: ChildEnd) -> None:
         self.ended = end
 
-    def wait(self) -> End:
+    def wait(self) -> ChildEnd:
         """Wait for the end."""
         self.reactor.run(lambda: self.ended is not None)
         assert self.ended is not None  # noqa: S101 - the reactor ran until there was one
@@ -91,7 +91,7 @@ class Supervised:
 
 @contextmanager
 def supervise(
-    command: Command,
+    command: PreparedCommand,
     *,
     on_stdout: Callable[[bytes], object],
     on_stderr: Callable[[bytes], object] | None = None,
@@ -113,14 +113,14 @@ def supervise(
 
 
 def output(
-    command: Command,
+    command: PreparedCommand,
     *,
     stdin: Stdin = None,
     timeout: float = TIMEOUT,
     limit: int = LIMIT,
     graces: Graces | None = None,
     heed: Heed | None = None,
-) -> Output:
+) -> CommandOutput:
     """Run and wait. Fail timeout/DEADLINE_EXCEEDED or validation/OUTPUT_TOO_LARGE; the exit status is for the caller."""
     capture = _Capture(limit, heed)
     with supervise(command, on_stdout=capture.took, stdin=stdin, timeout=timeout, graces=graces) as run:
@@ -130,14 +130,14 @@ def output(
 
 
 async def aoutput(
-    command: Command,
+    command: PreparedCommand,
     *,
     stdin: Stdin = None,
     timeout: float = TIMEOUT,
     limit: int = LIMIT,
     graces: Graces | None = None,
     heed: Heed | None = None,
-) -> Output:
+) -> CommandOutput:
     """`output` for asyncio. Cancelling the task kills the group before the cancellation goes on."""
     import asyncio
 
@@ -160,12 +160,12 @@ class _Capture:
         self.limit, self.heed = limit, heed
         self.chunks: list[bytes] = []
         self.size = 0
-        self.end: End | None = None
+        self.end: ChildEnd | None = None
         self.child: Child | None = None
         self.on_end: Callable[[], None] | None = None
 
     def start(
-        self, reactor: Reactor, command: Command, stdin: Stdin, timeout: float, graces: Graces | None
+        self, reactor: Reactor, command: PreparedCommand, stdin: Stdin, timeout: float, graces: Graces | None
     ) -> Child:
         self.child = Child(
             reactor,
@@ -190,12 +190,12 @@ class _Capture:
             self.chunks.clear()
             self.child.kill("limit")
 
-    def ended(self, end: End) -> None:
+    def ended(self, end: ChildEnd) -> None:
         self.end = end
         if self.on_end is not None:
             self.on_end()
 
-    def result(self, command: Command, timeout: float) -> Output:
+    def result(self, command: PreparedCommand, timeout: float) -> CommandOutput:
         name = command.argv[0]
         if self.size > self.limit:
             raise Fail(
@@ -209,4 +209,4 @@ class _Capture:
                 target=name,
                 exit_code=EX_TIMEOUT,
             )
-        return Output(b"".join(self.chunks), self.end.stderr.text(), self.end.status)
+        return CommandOutput(b"".join(self.chunks), self.end.stderr.text(), self.end.status)

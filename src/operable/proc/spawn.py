@@ -1,9 +1,9 @@
 """Starting one process: what exactly is run, and every way in which that can fail.
 
-A `Command` is complete and inspectable: absolute program, argument list (never a shell line), the whole environment, the
-working directory. `launch` starts it in its own session. So the terminal's signals do not reach it, it cannot ask a
-person on /dev/tty, and one signal reaches all of its descendants that stay in its group. A command
-with `tree` is started by the keeper instead, and then a signal reaches every descendant, and none survives the host.
+A `PreparedCommand` is complete and inspectable: absolute program, argument list (never a shell line), the whole
+environment, the working directory. `launch` starts it in its own session. So the terminal's signals do not reach it, it
+cannot ask a person on /dev/tty, and one signal reaches all of its descendants that stay in its group. A command with
+`tree` is started by the keeper instead, and then a signal reaches every descendant, and none survives the host.
 
 subprocess.Popen is used and nothing newer: it costs 1.0x of the measured floor also in a large threaded host, because
 CPython forks with CLONE_VFORK (the asyncio and uvloop process APIs cost 1.3x to 39x). What is made for every start is a
@@ -25,11 +25,11 @@ from operable.proc.tree.group import Group
 from operable.proc.tree.warden import WARDEN
 
 if TYPE_CHECKING:
-    from operable.proc.sandbox.entry import Entrance, Entry
+    from operable.proc.sandbox.entry import Entrance, SandboxEntry
     from operable.proc.sandbox.restriction import Restriction
 
 
-class Command(NamedTuple):
+class PreparedCommand(NamedTuple):
     """A program that can be started; made by `prepare`."""
 
     argv: tuple[str, ...]
@@ -47,7 +47,7 @@ class Command(NamedTuple):
         frozenset()
     )  # what it may not do, and nothing that it starts (`sandbox.restriction`); not with `tree`
     scratch: str | None = None  # the folder that it may nevertheless change when it gives up writing
-    entry: "Entry | None" = (
+    entry: "SandboxEntry | None" = (
         None  # of a command that a sandbox has wrapped: what happens between fork and exec
     )
 
@@ -83,7 +83,7 @@ def prepare(
     env: Mapping[str, str] | None = None,
     inherit: Iterable[str] = (),
     cwd: str | os.PathLike[str] | None = None,
-) -> Command:
+) -> PreparedCommand:
     """Decide what would be run. `env` is added to the allow-listed variables, `inherit` names further ones to pass on."""
     if isinstance(argv, str) or not argv:
         raise Fail("usage", "ARGV_INVALID", "argv must be a list of strings that begins with the program")
@@ -99,10 +99,10 @@ def prepare(
             "not_found", "CWD_NOT_FOUND", f"the working directory {folder} does not exist", target=folder
         )
     variables = environment(env, inherit=inherit)
-    return Command(arguments, resolve(arguments[0], env=variables, cwd=folder), variables, folder)
+    return PreparedCommand(arguments, resolve(arguments[0], env=variables, cwd=folder), variables, folder)
 
 
-def launch(command: Command, *, stdin: int | None = None, pipe_stdin: bool = False) -> Launched:
+def launch(command: PreparedCommand, *, stdin: int | None = None, pipe_stdin: bool = False) -> Launched:
     """Start it. `stdin` is a descriptor that the child inherits as its standard input; without one it reads /dev/null,
     with `pipe_stdin` a pipe whose other end is ours. The host's ends are non-blocking and never inherited.
     """
@@ -128,7 +128,7 @@ def launch(command: Command, *, stdin: int | None = None, pipe_stdin: bool = Fal
     return Launched(leader, in_write, out_read, err_read)
 
 
-def _start_group(command: Command, stdin: int | None, stdout: int, stderr: int) -> Leader:
+def _start_group(command: PreparedCommand, stdin: int | None, stdout: int, stderr: int) -> Leader:
     restriction = _restriction(command) if command.gives_up else None
     entrance = _entrance(command) if command.entry is not None else None
     try:
@@ -162,7 +162,7 @@ def _start_group(command: Command, stdin: int | None, stdout: int, stderr: int) 
     return Group(process)
 
 
-def _restriction(command: Command) -> "Restriction":
+def _restriction(command: PreparedCommand) -> "Restriction":
     from operable.proc.sandbox.restriction import Restriction, missing
 
     reason = missing(command.gives_up)
@@ -171,7 +171,7 @@ def _restriction(command: Command) -> "Restriction":
     return Restriction(command.gives_up, command.scratch)
 
 
-def _entrance(command: Command) -> "Entrance":
+def _entrance(command: PreparedCommand) -> "Entrance":
     from operable.proc.sandbox.entry import Entrance
 
     if command.entry is None or command.gives_up:
@@ -183,7 +183,7 @@ def _unrestricted(reason: str) -> Fail:
     return Fail("config", "SANDBOX_UNAVAILABLE", f"the program cannot be restricted: {reason}")
 
 
-def _start_tree(command: Command, stdin: int | None, stdout: int, stderr: int) -> Leader:
+def _start_tree(command: PreparedCommand, stdin: int | None, stdout: int, stderr: int) -> Leader:
     from operable.proc.tree.keeper import KEEPER, missing
 
     if command.fds:
@@ -212,7 +212,7 @@ def _close(fds: list[int]) -> None:
         os.close(fd)
 
 
-def _spawn_failure(error: OSError, command: Command) -> Fail:
+def _spawn_failure(error: OSError, command: PreparedCommand) -> Fail:
     name = command.argv[0]
     if isinstance(error, FileNotFoundError):
         # The program was there a moment ago: what is missing is the interpreter its first line names.

@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from operable.proc.child import Child, End
+from operable.proc.child import Child, ChildEnd
 from operable.proc.pipes import Inlet
 from operable.proc.reactor import SelectorReactor
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 
 # "$0" is the slave's name. Its first opening by a session leader makes it the controlling terminal.
 _SCRIPT = 'exec "$@" <>"$0" >&0 2>&0'
@@ -52,13 +52,13 @@ class Terminal:
 
 
 def converse(
-    command: Command,
+    command: PreparedCommand,
     terminal: Terminal,
     *,
     timeout: float,
     stop: threading.Event | None = None,
     feed: Feed | None = None,
-) -> End:
+) -> ChildEnd:
     """Run to the end. `cause` of the End is "deadline" or "stopped" when it did not end by itself."""
     master, slave = os.openpty()
     try:
@@ -85,10 +85,10 @@ class _Conversation:
         self._reactor = SelectorReactor()
         self._typed = Inlet(self._reactor, os.dup(master))
         self._drawn = bytearray()
-        self._ends: list[End] = []
+        self._ends: list[ChildEnd] = []
         self._reading = False
 
-    def run(self, command: Command, timeout: float) -> End:
+    def run(self, command: PreparedCommand, timeout: float) -> ChildEnd:
         copy_size(self._terminal.output, self._master)
         try:
             self._child = Child(

@@ -24,7 +24,7 @@ import msgspec
 
 from operable.kernel.errors import EX_CANTCREAT, Fail
 from operable.kernel.redact import Known, Redactor
-from operable.proc.child import End, Stdin
+from operable.proc.child import ChildEnd, Stdin
 from operable.run.client import Call
 from operable.run.options import CallOptions, options_from
 from operable.run.session import Session, Stage, known_values
@@ -86,7 +86,7 @@ class Recorder:
             for line in lines:
                 self._keep(at, line, harmless=harmless)
 
-    def ended(self, end: End, stage: Stage) -> None:
+    def ended(self, end: ChildEnd, stage: Stage) -> None:
         if not self._truncated and (rest := self._splitter.eof()) is not None:
             self._keep(self._last_at, rest, harmless=not self._redact, eol=False)
         self._write(

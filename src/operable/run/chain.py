@@ -16,9 +16,9 @@ from functools import partial
 from typing import Protocol
 
 from operable.kernel.errors import Fail
-from operable.proc.child import OPEN, Child, End, Stdin
+from operable.proc.child import OPEN, Child, ChildEnd, Stdin
 from operable.proc.reactor import Reactor
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 from operable.proc.tree.escalation import Graces
 from operable.run.judge import CANCELLED, DOWNSTREAM
 
@@ -41,7 +41,7 @@ class Chain:
     def __init__(
         self,
         reactor: Reactor,
-        commands: Sequence[Command],
+        commands: Sequence[PreparedCommand],
         sink: Sink,
         *,
         stdin: Stdin = None,
@@ -53,7 +53,7 @@ class Chain:
         self._reactor = reactor
         self._sink = sink
         self._watch = watch
-        self.ends: list[End | None] = [None] * len(commands)
+        self.ends: list[ChildEnd | None] = [None] * len(commands)
         self.cut: list[bool] = [False] * len(commands)  # its reader went away before it had ended
         self.failure: Fail | None = None
         self._children: list[Child | None] = [None] * len(commands)
@@ -142,7 +142,7 @@ class Chain:
         source.stdout.close()
         self._reactor.call_later(DOWNSTREAM_GRACE, partial(source.cancel, DOWNSTREAM))
 
-    def _ended(self, stage: int, end: End) -> None:
+    def _ended(self, stage: int, end: ChildEnd) -> None:
         self.ends[stage] = end
         if self.done:
             self._sink.finish()

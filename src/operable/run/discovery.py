@@ -21,8 +21,8 @@ import msgspec
 
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
-from operable.proc.run import Output, aoutput, output
-from operable.proc.spawn import Command, prepare
+from operable.proc.run import CommandOutput, aoutput, output
+from operable.proc.spawn import PreparedCommand, prepare
 from operable.state import cache
 from operable.state.paths import cache_path
 from operable.wire.framework import Meta
@@ -64,7 +64,7 @@ class Source:
     cwd: str | os.PathLike[str] | None = None
     version_options: tuple[str, ...] = ()
 
-    def command(self, *arguments: str) -> Command:
+    def command(self, *arguments: str) -> PreparedCommand:
         return prepare([*self.words, *arguments], env=self.env, inherit=self.inherit, cwd=self.cwd)
 
 
@@ -92,7 +92,7 @@ async def adescribe(source: Source, *, refresh: bool = False) -> Description:
         command = next(questions)
         while True:
             try:
-                answer: Output | Fail = await aoutput(command)
+                answer: CommandOutput | Fail = await aoutput(command)
             except Fail as problem:
                 answer = problem
             command = questions.send(answer)
@@ -148,14 +148,14 @@ def version_options(argv: Sequence[str]) -> tuple[str, ...]:
     return chosen
 
 
-def _answer(command: Command) -> Output | Fail:
+def _answer(command: PreparedCommand) -> CommandOutput | Fail:
     try:
         return output(command)
     except Fail as problem:
         return problem
 
 
-def _questions(source: Source) -> Generator[Command, Output | Fail, Description]:
+def _questions(source: Source) -> Generator[PreparedCommand, CommandOutput | Fail, Description]:
     notes: list[str] = []
     schema, hangs = yield from _ask(source, "schema", source.version_options, notes)
     if hangs:  # every further question would be one more wait of the same length
@@ -166,7 +166,7 @@ def _questions(source: Source) -> Generator[Command, Output | Fail, Description]
 
 def _ask(
     source: Source, topic: str, options: tuple[str, ...], notes: list[str]
-) -> Generator[Command, Output | Fail, tuple[dict[str, Any] | None, bool]]:
+) -> Generator[PreparedCommand, CommandOutput | Fail, tuple[dict[str, Any] | None, bool]]:
     """One document: by its subcommand, else by the flag that may exist instead (AOI section 3); and whether it hangs."""
     reason, hangs = "", False
     for arguments in ((topic, "--output", "json", *options), (f"--{topic}", *options)):
@@ -182,7 +182,7 @@ def _ask(
     return None, hangs
 
 
-def _document(answer: Output | Fail) -> tuple[dict[str, Any] | None, str]:
+def _document(answer: CommandOutput | Fail) -> tuple[dict[str, Any] | None, str]:
     if isinstance(answer, Fail):
         return None, answer.message
     if answer.status != 0:

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
-from operable.proc.child import End
+from operable.proc.child import ChildEnd
 from operable.run.discovery import Description
 from operable.run.options import Options
 from operable.run.validator import Validator
@@ -123,7 +123,7 @@ class Judge:
 
     def conclude(
         self,
-        end: End,
+        end: ChildEnd,
         *,
         unread: bool = False,
         cut: bool = False,
@@ -165,7 +165,7 @@ class Judge:
             description = self._description or known() or Description()
             self._reader.unbounded = description.unbounded(meta.command) is True
 
-    def _circumstances(self, end: End, *, unread: bool, cut: bool) -> dict[str, Any]:
+    def _circumstances(self, end: ChildEnd, *, unread: bool, cut: bool) -> dict[str, Any]:
         """Why the stream is not what it should be, when that is not the tool's doing."""
         if end.cause == "deadline":
             return ruling("DEADLINE_EXCEEDED", detail=f"{self._options.timeout or 0:g}")
@@ -209,7 +209,7 @@ def _plain(event: Event) -> dict[str, Any]:
     return plain
 
 
-def _about(end: End) -> list[Note]:
+def _about(end: ChildEnd) -> list[Note]:
     notes = []
     if end.leftovers:
         notes.append(

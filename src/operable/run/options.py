@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict
 from msgspec import Struct
 
 from operable.kernel.errors import Fail
-from operable.proc.child import Open, Stdin
+from operable.proc.child import OpenInput, Stdin
 from operable.proc.tree.escalation import Graces
 from operable.wire.lines import LINE_LIMIT
 
@@ -85,7 +85,7 @@ def options_from(given: Mapping[str, Any]) -> Options:
     if isinstance(values.get("stdin"), str):
         values["stdin"] = values["stdin"].encode()
     options = Options(**values)
-    if isinstance(options.stdin, Open):
+    if isinstance(options.stdin, OpenInput):
         raise Fail(
             "usage", "STDIN_INVALID", "a call is given its input whole, or a descriptor to read it from"
         )

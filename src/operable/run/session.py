@@ -14,7 +14,7 @@ from typing import Protocol
 
 from operable.kernel.errors import EX_OK, Fail
 from operable.kernel.redact import Known, Redactor, redact_argv
-from operable.proc.child import End
+from operable.proc.child import ChildEnd
 from operable.proc.environment import environment, secret_values
 from operable.proc.reactor import Reactor
 from operable.proc.spawn import prepare
@@ -31,7 +31,7 @@ class Observer(Protocol):
 
     def started(self, argv: tuple[str, ...]) -> None: ...
     def took(self, at: float, chunk: bytes) -> None: ...
-    def ended(self, end: End, stage: Stage) -> None: ...
+    def ended(self, end: ChildEnd, stage: Stage) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class Session:
         ]
         self.known = known_values(options)
         self.judges: list[Judge] = []
-        self.ends: list[End] = []
+        self.ends: list[ChildEnd] = []
         self._chain: Chain | None = None
         self._callback_error: BaseException | None = None
         if options.validate is True and not validator_available():

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from operable.proc.child import End
+from operable.proc.child import ChildEnd
 from operable.proc.excerpt import Excerpt
 from operable.run.discovery import Description
 from operable.run.judge import Judge
@@ -48,4 +48,4 @@ def check(
     events = judge.deliver(judge.close())
     if events and on_events is not None:
         on_events(events)
-    return judge.conclude(End(status=exit_status, cause=None, elapsed=0.0, stderr=Excerpt()))
+    return judge.conclude(ChildEnd(status=exit_status, cause=None, elapsed=0.0, stderr=Excerpt()))

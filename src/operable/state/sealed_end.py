@@ -25,7 +25,7 @@ class DamagedError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class LogEnd:
     """What the next record continues. `damage`: how the log differs from its head."""
 
     head: Head
@@ -40,7 +40,7 @@ class End:
 
 def read_end(
     path: str, format: RecordFormat, signer: Signer | None, *, most_ahead: int, name: str | None = None
-) -> End:
+) -> LogEnd:
     """Raises DamagedError if the last line is not a record: nothing says what the next one would continue."""
     stated, complaint = _stated(path)
     with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
@@ -61,22 +61,22 @@ def read_end(
                 marked = stated.is_marked or any(record.kind == SIGNED for record in ahead)
                 write_head(path, newest.head, numbers, signer, is_marked=marked, name=name)
                 to_mark = signer is not None and not marked
-                return End(newest.head, numbers, whole, newest.at, is_marked=marked, is_to_mark=to_mark)
+                return LogEnd(newest.head, numbers, whole, newest.at, is_marked=marked, is_to_mark=to_mark)
     found = newest.head if newest is not None else Head(-1, format.genesis)
     at = newest.at if newest is not None else ""
     if stated is None:
-        return End(found, (), whole, at, _damage(None, found, complaint or "the head is missing"))
+        return LogEnd(found, (), whole, at, _damage(None, found, complaint or "the head is missing"))
     if stated.head == found or (stated.head.seq == -1 and newest is None):
         reason = _distrust(path, format, stated, signer, name)
         if reason is None:
             to_mark = signer is not None and not stated.is_marked
-            return End(stated.head, stated.open, whole, at, is_marked=stated.is_marked, is_to_mark=to_mark)
+            return LogEnd(stated.head, stated.open, whole, at, is_marked=stated.is_marked, is_to_mark=to_mark)
     elif found.seq < stated.head.seq:
         reason = "records are missing"
     else:
         reason = "the newest records are different, or not ours"
     damage = _damage(stated.head, found, reason)
-    return End(stated.head, stated.open, whole, at, damage, seen=found.seq, is_marked=stated.is_marked)
+    return LogEnd(stated.head, stated.open, whole, at, damage, seen=found.seq, is_marked=stated.is_marked)
 
 
 def find_record(path: str, format: RecordFormat, seq: int) -> Json | None:
@@ -121,7 +121,7 @@ def _is_sealed(path: str, line: bytes | None, format: RecordFormat) -> bool:
 
 def _begun(
     path: str, fd: int, size: int, format: RecordFormat, signer: Signer | None, name: str | None
-) -> End:
+) -> LogEnd:
     """A new log, or one that another program wrote without seals, which the chain then seals as a whole.
 
     The head comes before the first record, so that a log with records and without a head is always one that lost it.
@@ -133,7 +133,7 @@ def _begun(
             digest.update(os.pread(fd, min(_PIECE, size - at), at))
         head = Head(-1, f"sha256:{digest.hexdigest()}")
     write_head(path, head, (), signer, name=name)
-    return End(head, (), size, is_to_mark=signer is not None)
+    return LogEnd(head, (), size, is_to_mark=signer is not None)
 
 
 def _distrust(

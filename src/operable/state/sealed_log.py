@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 
 from operable.state.atomic import make_folder, opened, sync_folder, write_all
 from operable.state.lock import EXCLUSIVE, WAIT, held, is_held, presence
-from operable.state.sealed_end import DamagedError, End, find_record, read_end
+from operable.state.sealed_end import DamagedError, LogEnd, find_record, read_end
 from operable.state.sealed_file import LINE_LIMIT, full_files, last_line, lines_of
 from operable.state.sealed_head import (
     OPEN_LIMIT,
@@ -33,7 +33,16 @@ from operable.state.sealed_head import (
     read_head,
     withdraw_head,
 )
-from operable.state.sealed_record import DAMAGE, LOST, RESTARTED, RETIRED, SIGNED, Json, Place, RecordFormat
+from operable.state.sealed_record import (
+    DAMAGE,
+    LOST,
+    RESTARTED,
+    RETIRED,
+    SIGNED,
+    Json,
+    RecordFormat,
+    RecordPosition,
+)
 
 ROTATE_AT = 16 * 1024 * 1024
 # Records that one write may have: what a crash leaves ahead of the head is at most this.
@@ -48,7 +57,7 @@ class LockError(OSError):
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenRecord:
     """A record that was begun. Its number is known once it is written."""
 
     head: Head | None = None
@@ -56,12 +65,12 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class RecordDraft:
     """A record to be written: alone, the beginning of something (`opens`), or its end (`closes`)."""
 
     record: Json
-    opens: Opened | None = None
-    closes: Opened | None = None
+    opens: OpenRecord | None = None
+    closes: OpenRecord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +78,8 @@ class _Line:
     """A record on its way. What it closes has a number, or is opened in the same batch."""
 
     record: Json
-    opens: Opened | None = None
-    closes: Opened | int | None = None
+    opens: OpenRecord | None = None
+    closes: OpenRecord | int | None = None
     kind: str | None = None
 
 
@@ -98,19 +107,19 @@ class SealedLog:
 
     def append(self, record: Json) -> Head:
         """Write one record. It is on disk when this returns; OSError or DamagedError: nothing was written."""
-        return self.write([Draft(record)])[0]
+        return self.write([RecordDraft(record)])[0]
 
-    def begin(self, record: Json) -> Opened:
+    def begin(self, record: Json) -> OpenRecord:
         """Write a record that is open until it is closed. Do nothing of what it announces before this returns."""
-        opened = Opened()
-        self.write([Draft(record, opens=opened)])
+        opened = OpenRecord()
+        self.write([RecordDraft(record, opens=opened)])
         return opened
 
-    def close(self, opened: Opened, record: Json) -> Head:
+    def close(self, opened: OpenRecord, record: Json) -> Head:
         """Write how it ended. If that fails, it counts as lost: its end was not recorded."""
-        return self.write([Draft(record, closes=opened)])[0]
+        return self.write([RecordDraft(record, closes=opened)])[0]
 
-    def write(self, drafts: Sequence[Draft]) -> list[Head]:
+    def write(self, drafts: Sequence[RecordDraft]) -> list[Head]:
         """Write several records at the price of one. Up to 30 of them are all on disk when this returns, or none is."""
         if not drafts:
             return []
@@ -133,7 +142,7 @@ class SealedLog:
             self._has_settled = False
             return len(self._write([]))
 
-    def _is_closed(self, opened: Opened | None) -> None:
+    def _is_closed(self, opened: OpenRecord | None) -> None:
         if opened is not None and opened.head is not None and not opened.closed:
             opened.closed = True
             presence(f"{self.path}.alive").release(opened.head.seq)
@@ -149,7 +158,7 @@ class SealedLog:
                 raise LockError(error.errno, error.strerror, error.filename) from error
             yield
 
-    def _write(self, drafts: Sequence[Draft]) -> list[Head]:
+    def _write(self, drafts: Sequence[RecordDraft]) -> list[Head]:
         """With the lock held: what the log itself has to say first, then the records. The head of each."""
         end = read_end(self.path, self.format, self.signer, most_ahead=BATCH_LIMIT, name=self._bound())
         begins = end.head.seq == -1 and bool(drafts)
@@ -178,7 +187,7 @@ class SealedLog:
     def _notice(self, kind: str, facts: Json, about: Json | None) -> Json:
         return self.format.notice(kind, facts, about, self.clock())
 
-    def _lost(self, end: End) -> list[_Line]:
+    def _lost(self, end: LogEnd) -> list[_Line]:
         dead = [number for number in end.open if is_held(f"{self.path}.alive", number) is False]
         lines = []
         for number in dead[:_LOST_LIMIT]:
@@ -187,7 +196,7 @@ class SealedLog:
             lines.append(_Line(record, closes=number, kind=LOST))
         return lines
 
-    def _rotated(self, end: End) -> tuple[End, list[_Line], list[str]]:
+    def _rotated(self, end: LogEnd) -> tuple[LogEnd, list[_Line], list[str]]:
         """A full file gets its own name; too many of them are named in a notice, and removed after it is on disk."""
         if end.size < self.rotate_at or (first := _first_seq(self.path, self.format)) is None:
             return end, [], []
@@ -205,7 +214,7 @@ class SealedLog:
         facts = {"through": str(self.format.read(line).head), "files": len(dropped)}
         return fresh, [_Line(self._notice(RETIRED, facts, None), kind=RETIRED)], dropped
 
-    def _put(self, end: End, lines: Sequence[_Line]) -> list[Head]:
+    def _put(self, end: LogEnd, lines: Sequence[_Line]) -> list[Head]:
         """Seal the records, hold the numbers of those that are begun, and write all of it."""
         numbers, begun = dict.fromkeys(end.open), dict[int, int]()
         data, heads = bytearray(), list[Head]()
@@ -214,7 +223,7 @@ class SealedLog:
         try:
             for each in lines:
                 seq, closes = max(head.seq, end.seen) + 1, _number(each.closes, begun)
-                place = Place(
+                place = RecordPosition(
                     seq, head.hash, now, after, opens=each.opens is not None, closes=closes, kind=each.kind
                 )
                 line, sealed, after = self.format.seal(each.record, place)
@@ -242,7 +251,7 @@ class SealedLog:
         return heads
 
     def _commit(
-        self, end: End, data: bytes, heads: Sequence[Head], numbers: tuple[int, ...], *, is_marked: bool
+        self, end: LogEnd, data: bytes, heads: Sequence[Head], numbers: tuple[int, ...], *, is_marked: bool
     ) -> None:
         *before, head = heads
         hashes = tuple(each.hash for each in before)
@@ -262,9 +271,9 @@ class SealedLog:
                 raise
 
 
-def _number(opened: Opened | int | None, begun: dict[int, int]) -> int | None:
+def _number(opened: OpenRecord | int | None, begun: dict[int, int]) -> int | None:
     """The number of what a record closes; it may have been opened a line before."""
-    if not isinstance(opened, Opened):
+    if not isinstance(opened, OpenRecord):
         return opened
     return begun.get(id(opened)) if opened.head is None else opened.head.seq
 

@@ -25,7 +25,7 @@ RESTARTED = "restarted"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordPosition:
     """Where a record goes: after the one with hash `prev`, whose time is `after` in the format's spelling."""
 
     seq: int
@@ -63,7 +63,7 @@ class RecordFormat(Protocol):
     def continues_unsealed(self) -> bool:
         """Whether a log that another program wrote without seals is continued."""
 
-    def seal(self, record: Json, place: Place) -> tuple[bytes, str, str]:
+    def seal(self, record: Json, place: RecordPosition) -> tuple[bytes, str, str]:
         """The line of a record, its hash and its time."""
 
     def read(self, line: bytes) -> SealedRecord:

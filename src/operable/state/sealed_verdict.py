@@ -40,7 +40,7 @@ Part = tuple[str, LogLines]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class LogProblem:
     """One thing that is wrong; `file` and `line` say where, if that is one line."""
 
     code: str
@@ -50,13 +50,13 @@ class Problem:
 
 
 @dataclass(slots=True)
-class Verdict:
+class LogVerdict:
     """What a check found. Only `problems` mark a log as changed."""
 
     records: int = 0
     unsealed: int = 0  # lines of another program before the chain
     head: Head | None = None
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[LogProblem] = field(default_factory=list)
     more_problems: int = 0
     lost: int = 0  # records whose end was never recorded, because their process ended
     running: int = 0  # records that are begun, and may still be closed
@@ -71,7 +71,7 @@ class Verdict:
 
     def add(self, code: str, message: str, place: tuple[str | None, int | None] = (None, None)) -> None:
         if len(self.problems) < PROBLEM_LIMIT:
-            self.problems.append(Problem(code, message, *place))
+            self.problems.append(LogProblem(code, message, *place))
         else:
             self.more_problems += 1
 
@@ -85,12 +85,12 @@ def check(
     name: str | None = None,
     is_future: Callable[[str], bool] = lambda _: False,
     wait: float = WAIT,
-) -> Verdict:
+) -> LogVerdict:
     """Check every record of every file. `anchors` were kept elsewhere; `public_key` must have signed the head.
 
     `name`: the log's, where the caller knows it; a signed head of another log is then a problem.
     """
-    verdict = Verdict()
+    verdict = LogVerdict()
     with frozen(path, wait=wait) as (stated, complaint, parts):
         if complaint is not None:
             verdict.add(TRUNCATED, f"the file with the log's head cannot be read: {complaint}")
@@ -115,7 +115,7 @@ class _Walk:
     """The check of one line after the other."""
 
     def __init__(
-        self, format: RecordFormat, verdict: Verdict, wanted: list[Head], is_future: Callable[[str], bool]
+        self, format: RecordFormat, verdict: LogVerdict, wanted: list[Head], is_future: Callable[[str], bool]
     ) -> None:
         self._format = format
         self._verdict = verdict
@@ -215,7 +215,7 @@ class _Walk:
 
 
 def _judge_head(
-    verdict: Verdict, stated: Stated, walk: _Walk, public_key: bytes | None, name: str | None
+    verdict: LogVerdict, stated: Stated, walk: _Walk, public_key: bytes | None, name: str | None
 ) -> None:
     """Compare the end of the log with its head and with what was announced, and look at their signatures and names."""
     key = public_key or walk.key or stated.key

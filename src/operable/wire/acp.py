@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw, Struct
 
-from operable.wire.jsonrpc import Malformed
+from operable.wire.jsonrpc import MalformedMessage
 
 
 class ContentBlock(Struct, frozen=True, gc=False, rename="camel"):
@@ -112,21 +112,21 @@ class TerminalUpdate(Struct, frozen=True, rename="camel", tag_field="sessionUpda
     output: Any = None
 
 
-class Entry(Struct, frozen=True):
+class AcpPlanEntry(Struct, frozen=True):
     content: str = ""
     priority: str | None = None
     status: str | None = None
 
 
 class PlanList(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag="plan"):
-    entries: list[Entry]
+    entries: list[AcpPlanEntry]
 
 
 class PlanUpdate(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag="plan_update"):
     plan: Any = None
 
 
-class Usage(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag="usage_update"):
+class AcpUsage(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag="usage_update"):
     used: int | float | None = None
     size: int | float | None = None
     cost: Any = None
@@ -153,7 +153,7 @@ class SessionInfo(Struct, frozen=True, rename="camel", tag_field="sessionUpdate"
     updated_at: str | None = None
 
 
-class State(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag="state_update"):
+class AcpState(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag="state_update"):
     """Version 2: the turn ends with `idle` and a stop reason, not with the response to the prompt."""
 
     state: str
@@ -163,13 +163,13 @@ class State(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag=
     meta: Any = msgspec.field(default=None, name="_meta")
 
 
-class Told(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag="notice"):
+class AcpNotice(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag="notice"):
     title: str = ""
     severity: str = "info"
     description: str | None = None
 
 
-class Compaction(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag="compaction_update"):
+class AcpCompaction(Struct, frozen=True, rename="camel", tag_field="sessionUpdate", tag="compaction_update"):
     status: str = ""
     error: str | None = None
 
@@ -188,14 +188,14 @@ Update = (
     | TerminalUpdate
     | PlanList
     | PlanUpdate
-    | Usage
+    | AcpUsage
     | CurrentMode
     | ConfigOptions
     | Commands
     | SessionInfo
-    | State
-    | Told
-    | Compaction
+    | AcpState
+    | AcpNotice
+    | AcpCompaction
 )
 
 
@@ -227,30 +227,30 @@ class UnknownUpdate(Exception):  # noqa: N818 - not an error of either side: the
 
 
 def decode_update(params: Raw) -> Params:
-    """The parameters of one `session/update`; raises `UnknownUpdate`, or `Malformed` for one that breaks its own rules."""
+    """The parameters of one `session/update`; raises `UnknownUpdate`, or `MalformedMessage` if one breaks its rules."""
     try:
         return _decode_update(params)
     except _FAULTS as error:
         raise _unfit(params, error) from error
 
 
-def _unfit(params: Raw, error: Exception) -> UnknownUpdate | Malformed:
+def _unfit(params: Raw, error: Exception) -> UnknownUpdate | MalformedMessage:
     try:
         plain = _decode_unfit(params)
     except _FAULTS:
-        return Malformed("malformed_update", str(error))
+        return MalformedMessage("malformed_update", str(error))
     kind = plain.update.get("sessionUpdate")
     if isinstance(kind, str) and kind not in KINDS:
         return UnknownUpdate(plain.session_id, kind)
-    return Malformed("malformed_update", f"{kind}: {error}")
+    return MalformedMessage("malformed_update", f"{kind}: {error}")
 
 
 def tool_fields(plain: Any) -> ToolFields:
-    """The tool call inside another message; raises `Malformed`."""
+    """The tool call inside another message; raises `MalformedMessage`."""
     try:
         return msgspec.convert(plain, ToolFields)
     except _FAULTS as error:
-        raise Malformed("malformed_tool_call", str(error)) from error
+        raise MalformedMessage("malformed_tool_call", str(error)) from error
 
 
 KINDS: Final = frozenset(kind.__struct_config__.tag for kind in Update.__args__)

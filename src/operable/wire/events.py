@@ -167,7 +167,7 @@ class PlanEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     status: str = "pending"
 
 
-class Plan(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag="plan"):
+class AgentPlan(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, tag="plan"):
     """The agent's list of what it will do; each one replaces the one before."""
 
     session_id: str
@@ -204,7 +204,7 @@ class Notice(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, ta
 
 
 Event = TextDelta | Thought | ToolCall | ToolResult | AgentPrompt | TurnEnd | AgentError
-Extension = Plan | UsageUpdate | ModeChange | Notice
+Extension = AgentPlan | UsageUpdate | ModeChange | Notice
 AnyEvent = Event | Extension
 SEVEN: Final = ("text-delta", "tool-call", "tool-result", "thought", "agent-prompt", "turn-end", "error")
 

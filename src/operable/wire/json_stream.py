@@ -3,10 +3,10 @@
 Owns the way between lines and frames; the frames themselves are in `json_stream_frames`, and are used from here. Both sides
 use it: `operable.host.arms.json_stream` reads events and writes commands, the built-in agent does the opposite.
 
-Theory of operation. A line with only the fields that we know is decoded in one step. Any other is decoded as plain
-JSON and shaped field by field: unknown fields are kept in `extra` (and written again by `encode`), a null is the same as
-absent, an unknown `type` becomes `Unknown`. What cannot be read raises `BadFrame`, which says why: a host reports such a
-line as noise, an agent answers it with a `protocol_error`.
+Theory of operation. A line with only the fields that we know is decoded in one step. Any other is decoded as plain JSON
+and shaped field by field: unknown fields are kept in `extra` (and written again by `encode`), a null is the same as
+absent, an unknown `type` becomes `UnknownFrame`. What cannot be read raises `BadFrame`, which says why: a host reports
+such a line as noise, an agent answers it with a `protocol_error`.
 
 The versions differ in names, not in shape: the text of a message is `input` in 0.1.0 and `content` in 0.2.0. Both are read;
 `message` writes the one that the peer's `ready.version` asks for, or both when that says nothing.
@@ -28,38 +28,38 @@ from operable.wire.json_stream_frames import (
     SCOPES,
     SEED_VERSION,
     VERSION,
-    AddMcpServer,
-    Capabilities,
+    AddMcpServerFrame,
     Command,
-    ConfigChanged,
-    Error,
+    ConfigChangedFrame,
+    ErrorFrame,
     Event,
     Frame,
-    Info,
-    InitHistory,
-    McpReady,
-    Message,
-    Part,
-    Ping,
-    Pong,
-    Problem,
-    Ready,
-    SetConfig,
-    SetMode,
-    Stop,
-    StreamEnd,
-    StreamStart,
-    TextDelta,
-    Thinking,
-    ToolApprove,
-    ToolCancelled,
-    ToolDeny,
-    ToolRequest,
-    ToolResult,
-    ToolRunning,
-    ToolUse,
-    Unknown,
-    Usage,
+    FrameCapabilities,
+    FramePart,
+    FrameProblem,
+    FrameTool,
+    FrameUsage,
+    InfoFrame,
+    InitHistoryFrame,
+    McpReadyFrame,
+    MessageFrame,
+    PingFrame,
+    PongFrame,
+    ReadyFrame,
+    SetConfigFrame,
+    SetModeFrame,
+    StopFrame,
+    StreamEndFrame,
+    StreamStartFrame,
+    TextDeltaFrame,
+    ThinkingFrame,
+    ToolApproveFrame,
+    ToolCancelledFrame,
+    ToolDenyFrame,
+    ToolRequestFrame,
+    ToolResultFrame,
+    ToolRunningFrame,
+    UnknownFrame,
 )
 
 __all__ = [
@@ -69,37 +69,37 @@ __all__ = [
     "SCOPES",
     "SEED_VERSION",
     "VERSION",
-    "AddMcpServer",
+    "AddMcpServerFrame",
     "BadFrame",
-    "Capabilities",
     "Command",
-    "ConfigChanged",
-    "Error",
+    "ConfigChangedFrame",
+    "ErrorFrame",
     "Event",
-    "Info",
-    "InitHistory",
-    "McpReady",
-    "Message",
-    "Ping",
-    "Pong",
-    "Problem",
-    "Ready",
-    "SetConfig",
-    "SetMode",
-    "Stop",
-    "StreamEnd",
-    "StreamStart",
-    "TextDelta",
-    "Thinking",
-    "ToolApprove",
-    "ToolCancelled",
-    "ToolDeny",
-    "ToolRequest",
-    "ToolResult",
-    "ToolRunning",
-    "ToolUse",
-    "Unknown",
-    "Usage",
+    "FrameCapabilities",
+    "FrameProblem",
+    "FrameTool",
+    "FrameUsage",
+    "InfoFrame",
+    "InitHistoryFrame",
+    "McpReadyFrame",
+    "MessageFrame",
+    "PingFrame",
+    "PongFrame",
+    "ReadyFrame",
+    "SetConfigFrame",
+    "SetModeFrame",
+    "StopFrame",
+    "StreamEndFrame",
+    "StreamStartFrame",
+    "TextDeltaFrame",
+    "ThinkingFrame",
+    "ToolApproveFrame",
+    "ToolCancelledFrame",
+    "ToolDenyFrame",
+    "ToolRequestFrame",
+    "ToolResultFrame",
+    "ToolRunningFrame",
+    "UnknownFrame",
     "decode_command",
     "decode_event",
     "encode",
@@ -123,18 +123,18 @@ class BadFrame(ValueError):  # noqa: N818 - says what is wrong, like LineTooLong
         self.type = type
 
 
-_PARTS: Final[dict[str, type[Part]]] = {
-    "capabilities": Capabilities,
-    "tool": ToolUse,
-    "usage": Usage,
-    "error": Problem,
+_PARTS: Final[dict[str, type[FramePart]]] = {
+    "capabilities": FrameCapabilities,
+    "tool": FrameTool,
+    "usage": FrameUsage,
+    "error": FrameProblem,
 }
-_NULLS: Final[dict[type[Struct], str]] = {Error: "msg_id"}  # 0.1.0 writes `"msg_id": null` there
+_NULLS: Final[dict[type[Struct], str]] = {ErrorFrame: "msg_id"}  # 0.1.0 writes `"msg_id": null` there
 
-_P = TypeVar("_P", bound=Part)
+_P = TypeVar("_P", bound=FramePart)
 
 
-def decode_event(line: bytes) -> Event | Unknown:
+def decode_event(line: bytes) -> Event | UnknownFrame:
     """What the agent said; raises `BadFrame`."""
     try:
         event: Event = _DECODE_EVENT(line)
@@ -143,28 +143,28 @@ def decode_event(line: bytes) -> Event | Unknown:
     return event
 
 
-def decode_command(line: bytes) -> Command | Unknown:
+def decode_command(line: bytes) -> Command | UnknownFrame:
     """What the host said; raises `BadFrame`."""
     try:
-        command: Command | Unknown = _DECODE_COMMAND(line)
+        command: Command | UnknownFrame = _DECODE_COMMAND(line)
     except _FAULTS:
         command = _shaped(line, _COMMANDS)  # type: ignore[assignment]  # the table contains only commands
-    if isinstance(command, Message) and command.content is None and command.input is None:
+    if isinstance(command, MessageFrame) and command.content is None and command.input is None:
         raise BadFrame("bad_fields", "a message has `content` (or `input`)", "message")
     return command
 
 
-def encode(frame: Event | Command | Unknown) -> bytes:
+def encode(frame: Event | Command | UnknownFrame) -> bytes:
     """One line, with its line end."""
-    plain = {"type": frame.type, **frame.fields} if isinstance(frame, Unknown) else _plain(frame)
+    plain = {"type": frame.type, **frame.fields} if isinstance(frame, UnknownFrame) else _plain(frame)
     return json_line(plain)
 
 
-def message(msg_id: str, text: str, files: tuple[str, ...] = (), *, version: str = "") -> Message:
+def message(msg_id: str, text: str, files: tuple[str, ...] = (), *, version: str = "") -> MessageFrame:
     """A message for a peer whose `ready` gave this version; a version that says nothing gets both names of the text."""
     seed = re.match(r"v?0\.1(\.|$)", version)
     newer = re.match(r"v?(0\.([2-9]|[1-9]\d)|[1-9])", version)
-    return Message(
+    return MessageFrame(
         msg_id=msg_id,
         content=None if seed else text,
         input=None if newer else text,
@@ -172,7 +172,7 @@ def message(msg_id: str, text: str, files: tuple[str, ...] = (), *, version: str
     )
 
 
-def _shaped(line: bytes, kinds: dict[str, type[Frame]]) -> Frame | Unknown:
+def _shaped(line: bytes, kinds: dict[str, type[Frame]]) -> Frame | UnknownFrame:
     """The exact path: any object that has a type, whatever else it has."""
     try:
         plain = _DECODE_PLAIN(line)
@@ -185,7 +185,7 @@ def _shaped(line: bytes, kinds: dict[str, type[Frame]]) -> Frame | Unknown:
         raise BadFrame("no_type")
     kind = kinds.get(type_name)
     if kind is None:
-        return Unknown(type_name, plain)
+        return UnknownFrame(type_name, plain)
     try:
         return _shape(kind, plain)
     except _FAULTS as error:
@@ -210,11 +210,11 @@ def _shape(kind: type[_P], plain: dict[str, Any]) -> _P:
 
 
 @cache
-def _field_names(kind: type[Part]) -> frozenset[str]:
+def _field_names(kind: type[FramePart]) -> frozenset[str]:
     return frozenset(info.encode_name for info in fields(kind)) - {"extra"}
 
 
-def _plain(part: Part) -> dict[str, Any]:
+def _plain(part: FramePart) -> dict[str, Any]:
     kept_null = _NULLS.get(type(part))
     tag = part.__struct_config__.tag
     plain: dict[str, Any] = {"type": tag} if tag else {}
@@ -222,7 +222,7 @@ def _plain(part: Part) -> dict[str, Any]:
         value = getattr(part, name)
         if name == "extra" or (value is None and name != kept_null):
             continue
-        plain[name] = _plain(value) if isinstance(value, Part) else value
+        plain[name] = _plain(value) if isinstance(value, FramePart) else value
     for name, value in part.extra.items():
         plain.setdefault(name, value)
     return plain

@@ -25,20 +25,22 @@ SCOPES: Final = ("once", "always")
 ERROR_CODES: Final = ("provider_error", "tool_error", "config_error", "protocol_error", "internal_error")
 
 
-class Part(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, repr_omit_defaults=True, gc=False):
+class FramePart(
+    Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, repr_omit_defaults=True, gc=False
+):
     """A JSON object inside a frame. Fields that are None are not written, unless the frame says otherwise."""
 
     extra: Extra = field(default_factory=dict)
 
 
-class Frame(Part, frozen=True, kw_only=True, tag_field="type", tag=""):
+class Frame(FramePart, frozen=True, kw_only=True, tag_field="type", tag=""):
     """A line. Its `type` is the tag of the class."""
 
 
 # --- events: what the agent says ---------------------------------------------------------------------------------------
 
 
-class Capabilities(Part, frozen=True):
+class FrameCapabilities(FramePart, frozen=True):
     """What the agent can do. The first three are of 0.1.0; the others are absent from an agent that speaks only that."""
 
     tool_approval: bool = False
@@ -51,7 +53,7 @@ class Capabilities(Part, frozen=True):
     current_mode: str | None = None
 
 
-class ToolUse(Part, frozen=True):
+class FrameTool(FramePart, frozen=True):
     """A tool and what it is called with; `category` is one of CATEGORIES."""
 
     name: str
@@ -60,56 +62,56 @@ class ToolUse(Part, frozen=True):
     description: str = ""
 
 
-class Usage(Part, frozen=True):
+class FrameUsage(FramePart, frozen=True):
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
 
 
-class Problem(Part, frozen=True):
+class FrameProblem(FramePart, frozen=True):
     code: str = "internal_error"
     message: str = ""
     retryable: bool = False
 
 
-class Ready(Frame, frozen=True, tag="ready"):
+class ReadyFrame(Frame, frozen=True, tag="ready"):
     """The agent is initialised; nothing may be sent before."""
 
     version: str = ""
     session_id: str | None = None
-    capabilities: Capabilities = field(default_factory=Capabilities)
+    capabilities: FrameCapabilities = field(default_factory=FrameCapabilities)
 
 
-class StreamStart(Frame, frozen=True, tag="stream_start"):
+class StreamStartFrame(Frame, frozen=True, tag="stream_start"):
     msg_id: str = ""
 
 
-class TextDelta(Frame, frozen=True, tag="text_delta"):
+class TextDeltaFrame(Frame, frozen=True, tag="text_delta"):
     text: str
     msg_id: str = ""
 
 
-class Thinking(Frame, frozen=True, tag="thinking"):
+class ThinkingFrame(Frame, frozen=True, tag="thinking"):
     text: str
     msg_id: str = ""
 
 
-class ToolRequest(Frame, frozen=True, tag="tool_request"):
+class ToolRequestFrame(Frame, frozen=True, tag="tool_request"):
     """The agent waits until this call is approved or denied."""
 
     call_id: str
-    tool: ToolUse
+    tool: FrameTool
     msg_id: str = ""
 
 
-class ToolRunning(Frame, frozen=True, tag="tool_running"):
+class ToolRunningFrame(Frame, frozen=True, tag="tool_running"):
     call_id: str
     tool_name: str = ""
     msg_id: str = ""
 
 
-class ToolResult(Frame, frozen=True, tag="tool_result"):
+class ToolResultFrame(Frame, frozen=True, tag="tool_result"):
     call_id: str
     tool_name: str = ""
     status: str = "success"  # success | error
@@ -119,50 +121,50 @@ class ToolResult(Frame, frozen=True, tag="tool_result"):
     msg_id: str = ""
 
 
-class ToolCancelled(Frame, frozen=True, tag="tool_cancelled"):
+class ToolCancelledFrame(Frame, frozen=True, tag="tool_cancelled"):
     call_id: str
     reason: str = ""
     msg_id: str = ""
 
 
-class StreamEnd(Frame, frozen=True, tag="stream_end"):
+class StreamEndFrame(Frame, frozen=True, tag="stream_end"):
     msg_id: str = ""
-    usage: Usage | None = None
+    usage: FrameUsage | None = None
 
 
-class Error(Frame, frozen=True, tag="error"):
+class ErrorFrame(Frame, frozen=True, tag="error"):
     """`msg_id` is null when the error belongs to no message."""
 
-    error: Problem
+    error: FrameProblem
     msg_id: str | None = None
 
 
-class Info(Frame, frozen=True, tag="info"):
+class InfoFrame(Frame, frozen=True, tag="info"):
     message: str
     msg_id: str | None = None
 
 
-class ConfigChanged(Frame, frozen=True, tag="config_changed"):
+class ConfigChangedFrame(Frame, frozen=True, tag="config_changed"):
     """Since 0.2.0."""
 
-    capabilities: Capabilities = field(default_factory=Capabilities)
+    capabilities: FrameCapabilities = field(default_factory=FrameCapabilities)
 
 
-class McpReady(Frame, frozen=True, tag="mcp_ready"):
+class McpReadyFrame(Frame, frozen=True, tag="mcp_ready"):
     """Since 0.2.0."""
 
     name: str
     tools: tuple[str, ...] = ()
 
 
-class Pong(Frame, frozen=True, tag="pong"):
+class PongFrame(Frame, frozen=True, tag="pong"):
     """Since 0.2.0."""
 
 
 # --- commands: what the host says --------------------------------------------------------------------------------------
 
 
-class Message(Frame, frozen=True, tag="message"):
+class MessageFrame(Frame, frozen=True, tag="message"):
     """A message of the user; make it with `message`, read it with `text`."""
 
     msg_id: str
@@ -176,31 +178,31 @@ class Message(Frame, frozen=True, tag="message"):
         return self.content if self.content is not None else self.input or ""
 
 
-class Stop(Frame, frozen=True, tag="stop"):
+class StopFrame(Frame, frozen=True, tag="stop"):
     pass
 
 
-class ToolApprove(Frame, frozen=True, tag="tool_approve"):
+class ToolApproveFrame(Frame, frozen=True, tag="tool_approve"):
     call_id: str
     scope: str = "once"
 
 
-class ToolDeny(Frame, frozen=True, tag="tool_deny"):
+class ToolDenyFrame(Frame, frozen=True, tag="tool_deny"):
     call_id: str
     reason: str = ""
 
 
-class InitHistory(Frame, frozen=True, tag="init_history"):
+class InitHistoryFrame(Frame, frozen=True, tag="init_history"):
     """What was said before; to be sent before the first message."""
 
     text: str
 
 
-class SetMode(Frame, frozen=True, tag="set_mode"):
+class SetModeFrame(Frame, frozen=True, tag="set_mode"):
     mode: str
 
 
-class SetConfig(Frame, frozen=True, tag="set_config"):
+class SetConfigFrame(Frame, frozen=True, tag="set_config"):
     """Since 0.2.0. What is None stays as it is."""
 
     model: str | None = None
@@ -211,7 +213,7 @@ class SetConfig(Frame, frozen=True, tag="set_config"):
     compaction: str | None = None
 
 
-class AddMcpServer(Frame, frozen=True, tag="add_mcp_server"):
+class AddMcpServerFrame(Frame, frozen=True, tag="add_mcp_server"):
     """Since 0.2.0; before the first message. `transport` is stdio, sse or streamable-http."""
 
     name: str
@@ -223,11 +225,11 @@ class AddMcpServer(Frame, frozen=True, tag="add_mcp_server"):
     headers: dict[str, str] | None = None
 
 
-class Ping(Frame, frozen=True, tag="ping"):
+class PingFrame(Frame, frozen=True, tag="ping"):
     """Since 0.2.0; answered with `pong`."""
 
 
-class Unknown(Struct, frozen=True):
+class UnknownFrame(Struct, frozen=True):
     """A frame of a type that this version does not know."""
 
     type: str
@@ -235,21 +237,29 @@ class Unknown(Struct, frozen=True):
 
 
 Event: TypeAlias = (
-    Ready
-    | StreamStart
-    | TextDelta
-    | Thinking
-    | ToolRequest
-    | ToolRunning
-    | ToolResult
-    | ToolCancelled
-    | StreamEnd
-    | Error
-    | Info
-    | ConfigChanged
-    | McpReady
-    | Pong
+    ReadyFrame
+    | StreamStartFrame
+    | TextDeltaFrame
+    | ThinkingFrame
+    | ToolRequestFrame
+    | ToolRunningFrame
+    | ToolResultFrame
+    | ToolCancelledFrame
+    | StreamEndFrame
+    | ErrorFrame
+    | InfoFrame
+    | ConfigChangedFrame
+    | McpReadyFrame
+    | PongFrame
 )
 Command: TypeAlias = (
-    Message | Stop | ToolApprove | ToolDeny | InitHistory | SetMode | SetConfig | AddMcpServer | Ping
+    MessageFrame
+    | StopFrame
+    | ToolApproveFrame
+    | ToolDenyFrame
+    | InitHistoryFrame
+    | SetModeFrame
+    | SetConfigFrame
+    | AddMcpServerFrame
+    | PingFrame
 )

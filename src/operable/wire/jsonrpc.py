@@ -2,13 +2,14 @@
 
 Theory of operation. `decode` reads only the head of a message: id, method, and what kind it is; `params` and `result` stay
 raw bytes (`msgspec.Raw`) until the protocol above decodes them into its own types, so that a message is parsed once and
-only as far as a caller looks. `Link` keeps the two id spaces, which overlap (both sides count from 0 or 1): ours, made
+only as far as a caller looks. `RpcLink` keeps the two id spaces, which overlap (both sides count from 0 or 1): ours, made
 here and remembered with a purpose until their response comes, and the peer's, remembered until we have answered.
 
 One outcome each. Bad UTF-8, no JSON, a batch (no protocol of ours has them), no object, an id that is neither string nor
-number, a message that is neither request nor response: `Malformed` with a code. A missing or other `jsonrpc` member is
-accepted: real peers leave it out. Result and error at once: the error counts. A response to nothing, or twice: `settle`
-says so. A peer that keeps more than `OPEN_LIMIT` requests open is refused the next one: nothing here grows without bound.
+number, a message that is neither request nor response: `MalformedMessage` with a code. A missing or other `jsonrpc`
+member is accepted: real peers leave it out. Result and error at once: the error counts. A response to nothing, or twice:
+`settle` says so. A peer that keeps more than `OPEN_LIMIT` requests open is refused the next one: nothing here grows
+without bound.
 """
 
 from typing import Any, Final
@@ -46,7 +47,7 @@ class RpcError(Struct, frozen=True):
     data: Any = None
 
 
-class Message(Struct, frozen=True, gc=False):
+class RpcMessage(Struct, frozen=True, gc=False):
     """The head of a message. `method` is set for requests and notifications; a notification has no id."""
 
     id: Id | UnsetType = UNSET
@@ -69,7 +70,7 @@ class Message(Struct, frozen=True, gc=False):
         )
 
 
-class Malformed(Exception):  # noqa: N818 - the peer's fault, not an error of ours
+class MalformedMessage(Exception):  # noqa: N818 - the peer's fault, not an error of ours
     """A line is not a message. `code` is stable; `id` is that of the message where it could be read."""
 
     def __init__(self, code: str, detail: str = "") -> None:
@@ -78,7 +79,7 @@ class Malformed(Exception):  # noqa: N818 - the peer's fault, not an error of ou
         self.detail = detail[:_DETAIL_LIMIT]
 
 
-_decode_head: Final = msgspec.json.Decoder(Message).decode
+_decode_head: Final = msgspec.json.Decoder(RpcMessage).decode
 _decode_any: Final = msgspec.json.Decoder().decode
 
 
@@ -102,8 +103,8 @@ def error_response(request_id: Any, error: Any) -> dict[str, Any]:
     return {**HEAD, "id": request_id, "error": error}
 
 
-def decode(line: bytes) -> Message:
-    """The head of the message on this line; raises `Malformed`."""
+def decode(line: bytes) -> RpcMessage:
+    """The head of the message on this line; raises `MalformedMessage`."""
     try:
         # What stays raw is not looked into, and a lone surrogate there would be found too late.
         if not line.isascii():
@@ -112,49 +113,49 @@ def decode(line: bytes) -> Message:
     except _FAULTS as error:
         raise _diagnosed(line, error) from error
     if message.method is UNSET and (message.id is UNSET or not (message.result or message.error is not None)):
-        raise Malformed("not_a_message", "neither a method nor a result or an error with an id")
+        raise MalformedMessage("not_a_message", "neither a method nor a result or an error with an id")
     return message
 
 
 def params_of(raw: Raw) -> dict[str, Any]:
-    """The named parameters (or the result) of a message as plain values; raises `Malformed` when they are none."""
+    """The named parameters (or the result) of a message as plain values; raises `MalformedMessage` when they are none."""
     if not raw:
         return {}
     try:
         plain = _decode_any(raw)
     except _FAULTS as error:
-        raise Malformed("not_json", str(error)) from error
+        raise MalformedMessage("not_json", str(error)) from error
     if plain is None:
         return {}
     if not isinstance(plain, dict):
-        raise Malformed("params_not_named", type(plain).__name__)
+        raise MalformedMessage("params_not_named", type(plain).__name__)
     return plain
 
 
-def _diagnosed(line: bytes, error: Exception) -> Malformed:
+def _diagnosed(line: bytes, error: Exception) -> MalformedMessage:
     """Why a line is not a message, most specific reason first."""
     if not line.strip():
-        return Malformed("blank")
+        return MalformedMessage("blank")
     try:
         line.decode()
     except UnicodeDecodeError:
-        return Malformed("invalid_utf8")
+        return MalformedMessage("invalid_utf8")
     if isinstance(error, RecursionError):
-        return Malformed("nested_too_deep")
+        return MalformedMessage("nested_too_deep")
     try:
         plain = _decode_any(line)
     except RecursionError:
-        return Malformed("nested_too_deep")
+        return MalformedMessage("nested_too_deep")
     except _FAULTS as fault:
-        return Malformed("not_json", str(fault))
+        return MalformedMessage("not_json", str(fault))
     if isinstance(plain, list):
-        return Malformed("batch")
+        return MalformedMessage("batch")
     if not isinstance(plain, dict):
-        return Malformed("not_an_object")
-    return Malformed("not_a_message", str(error))
+        return MalformedMessage("not_an_object")
+    return MalformedMessage("not_a_message", str(error))
 
 
-class Link:
+class RpcLink:
     """Our end of a connection: makes messages, and knows which requests of either side are open."""
 
     def __init__(self, *, version: str | None = "2.0", limit: int = OPEN_LIMIT) -> None:

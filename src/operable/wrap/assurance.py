@@ -69,9 +69,9 @@ def stays_open(sandbox: Mapping[str, Any] | None) -> list[str]:
     elif enforced_by(sandbox) == _LIGHT:
         ledger = given_up_items(frozenset(sandbox["gives_up"]))
     else:
-        from operable.proc.spawn import Command
+        from operable.proc.spawn import PreparedCommand
 
-        program = Command(("/bin/true",), "/bin/true", {}, "/")
+        program = PreparedCommand(("/bin/true",), "/bin/true", {}, "/")
         ledger = open_items(confinement(program, sandbox), scopes=False)
         if sandbox["hosts"] is None:
             return ["network", *(item.item for item in ledger if item.outcome == "unconfined")]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from operable.manifest.blocks import ToolSandbox
     from operable.proc.sandbox.confinement import Confinement, Enforcement
     from operable.proc.sandbox.enclosure import Enclosure
-    from operable.proc.spawn import Command
+    from operable.proc.spawn import PreparedCommand
 
 UNCONFINED = "OPERABLE_UNCONFINED"
 _EVERYTHING = ("**", "/**")
@@ -178,7 +178,7 @@ def problem(sandbox: Mapping[str, Any] | None) -> Fail | None:
     )
 
 
-def looking(command: Command) -> Command:
+def looking(command: PreparedCommand) -> PreparedCommand:
     """The command of a program that is asked for its help or its version."""
     from operable.proc.sandbox.inquiry import without_effects
 
@@ -188,7 +188,7 @@ def looking(command: Command) -> Command:
 class Confined:
     """A command that runs as its sandbox says: entered, it is the command to start; left, nothing of it remains."""
 
-    def __init__(self, command: Command, sandbox: Mapping[str, Any] | None) -> None:
+    def __init__(self, command: PreparedCommand, sandbox: Mapping[str, Any] | None) -> None:
         self._command, self._sandbox = command, settled(sandbox)
         self._enclosure: Enclosure | None = None
         self._folder: str | None = None
@@ -203,7 +203,7 @@ class Confined:
         held = self._sandbox is not None and not unconfined(self._sandbox)
         return tuple(given_up_items(frozenset(self._sandbox["gives_up"] if self._sandbox and held else ())))
 
-    def __enter__(self) -> Command:
+    def __enter__(self) -> PreparedCommand:
         sandbox = self._sandbox
         if sandbox is None or unconfined(sandbox):
             return _placed(self._command, None)
@@ -232,11 +232,11 @@ class Confined:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def _light(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> Command:
+    def _light(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> PreparedCommand:
         scratch = self._scratch() if sandbox["scratch"] else None
         return _placed(self._command, scratch)._replace(gives_up=given_up, scratch=scratch)
 
-    def _boxed(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> Command:
+    def _boxed(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> PreparedCommand:
         from operable.proc.sandbox.confinement import sandbox as mechanism
         from operable.proc.sandbox.enclosure import Egress, enclose
 
@@ -256,7 +256,9 @@ class Confined:
         return self._folder
 
 
-def confinement(command: Command, sandbox: Mapping[str, Any], scratch: str | None = None) -> Confinement:
+def confinement(
+    command: PreparedCommand, sandbox: Mapping[str, Any], scratch: str | None = None
+) -> Confinement:
     """The same in the words of `proc.sandbox.confinement`."""
     from operable.proc.sandbox.confinement import Confinement
 
@@ -283,7 +285,7 @@ def confinement(command: Command, sandbox: Mapping[str, Any], scratch: str | Non
     )
 
 
-def _placed(command: Command, scratch: str | None) -> Command:
+def _placed(command: PreparedCommand, scratch: str | None) -> PreparedCommand:
     """The command with its scratch folder in the variables that name it."""
     named = [name for name, value in command.env.items() if _SCRATCH in value]
     if scratch is None and not named:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
     from typing import Any
 
-    from operable.proc.child import End
+    from operable.proc.child import ChildEnd
     from operable.proc.tree.orphans import Adoption
     from operable.tool.declare.kinds import Page
     from operable.tool.run.context import Context
@@ -59,7 +59,7 @@ class Upstream:
         self.stdin: bytes | None = None
         self.env: dict[str, str] = {}  # what the function adds to the variables that the manifest names
         self.cwd: str | None = None  # where the program runs; None: where the caller is
-        self.end: End | None = None
+        self.end: ChildEnd | None = None
         self.project_code = False  # whether the caller lets this dry run run code of the project
         self.foreign = 0  # records that were not what was promised
         self.failure: Fail | None = None  # what the program itself reported as its error

@@ -9,7 +9,7 @@ import pytest
 
 import operable.host
 from operable.host import Ask, Decision, define_agent_cli, rules
-from operable.wire.events import AgentPrompt, ModeChange, Plan, TextDelta, Thought, ToolCall, ToolResult
+from operable.wire.events import AgentPlan, AgentPrompt, ModeChange, TextDelta, Thought, ToolCall, ToolResult
 
 BUNDLED = Path(operable.host.__file__).parent / "agents"
 NAMES = ("operable-agent", "operable-agent-acp")
@@ -189,5 +189,5 @@ def test_over_acp_its_plan_is_an_event_of_its_own(tmp_path, monkeypatch):
 
     events = run(play())
 
-    assert [entry.content for plan in of(events, Plan) for entry in plan.entries] == ["Look"]
+    assert [entry.content for plan in of(events, AgentPlan) for entry in plan.entries] == ["Look"]
     assert scene.asks == []

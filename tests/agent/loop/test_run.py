@@ -60,7 +60,11 @@ def test_the_end_is_emitted_over_the_head_of_a_model_that_does_not_listen(tmp_pa
     assert session.asked.wait(LIMIT)
     run.stop()  # returns although the model says nothing
     assert run.over
-    assert [type(event) for event in events] == [protocol.StreamStart, protocol.TextDelta, protocol.StreamEnd]
+    assert [type(event) for event in events] == [
+        protocol.StreamStartFrame,
+        protocol.TextDeltaFrame,
+        protocol.StreamEndFrame,
+    ]
     assert not ended.is_set()
     session.freed.set()
     thread.join(LIMIT)
@@ -75,8 +79,12 @@ def test_a_fault_of_ours_is_an_internal_error_and_an_end(tmp_path: Path) -> None
         raise RuntimeError("token=abcdef0123456789 is wrong")
 
     Run(_conversation(Deaf(), tmp_path), "m", events.append).work(broken)
-    assert [type(event) for event in events] == [protocol.StreamStart, protocol.Error, protocol.StreamEnd]
-    assert isinstance(events[1], protocol.Error)
+    assert [type(event) for event in events] == [
+        protocol.StreamStartFrame,
+        protocol.ErrorFrame,
+        protocol.StreamEndFrame,
+    ]
+    assert isinstance(events[1], protocol.ErrorFrame)
     assert events[1].error.code == "internal_error"
     assert "abcdef" not in events[1].error.message
 
@@ -98,7 +106,7 @@ class Answering:
 
 
 def _said(events: list[protocol.Event]) -> str:
-    return "".join(event.text for event in events if isinstance(event, protocol.TextDelta))
+    return "".join(event.text for event in events if isinstance(event, protocol.TextDeltaFrame))
 
 
 def test_a_refusal_without_a_word_is_not_an_empty_answer(tmp_path: Path) -> None:

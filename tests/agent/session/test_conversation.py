@@ -12,7 +12,7 @@ from operable.agent.providers.offline import MODEL
 from operable.agent.session.conversation import Conversation, Tuning
 from operable.agent.session.history import Text, Tokens, ToolOutput, ToolUse, Turn
 from operable.agent.session.null_store import Nowhere
-from operable.wire.json_stream import SetConfig
+from operable.wire.json_stream import SetConfigFrame
 from tests.agent.agent_process import AgentProcess, of_type, said
 
 
@@ -67,15 +67,15 @@ def test_a_history_that_was_cut_off_is_made_whole(conversation: Callable[..., Co
 @pytest.mark.parametrize(
     ("wish", "changed"),
     [
-        (SetConfig(effort="high"), ["effort=high"]),
-        (SetConfig(thinking="enabled"), ["thinking_budget=4096"]),
-        (SetConfig(thinking=True, thinking_budget=9), ["thinking_budget=9"]),
-        (SetConfig(thinking="disabled", thinking_budget=9), []),
-        (SetConfig(compaction="full"), ["compaction=full"]),
+        (SetConfigFrame(effort="high"), ["effort=high"]),
+        (SetConfigFrame(thinking="enabled"), ["thinking_budget=4096"]),
+        (SetConfigFrame(thinking=True, thinking_budget=9), ["thinking_budget=9"]),
+        (SetConfigFrame(thinking="disabled", thinking_budget=9), []),
+        (SetConfigFrame(compaction="full"), ["compaction=full"]),
     ],
 )
 def test_wishes_are_fulfilled(
-    wish: SetConfig, changed: list[str], conversation: Callable[..., Conversation]
+    wish: SetConfigFrame, changed: list[str], conversation: Callable[..., Conversation]
 ) -> None:
     made = conversation()
     assert made.config_problem(wish) is None
@@ -86,14 +86,14 @@ def test_wishes_are_fulfilled(
 @pytest.mark.parametrize(
     "wish",
     [
-        SetConfig(effort="max"),
-        SetConfig(image_input="maybe"),
-        SetConfig(compaction="x"),
-        SetConfig(thinking="on"),
+        SetConfigFrame(effort="max"),
+        SetConfigFrame(image_input="maybe"),
+        SetConfigFrame(compaction="x"),
+        SetConfigFrame(thinking="on"),
     ],
 )
 def test_wishes_that_cannot_be_fulfilled_are_named(
-    wish: SetConfig, conversation: Callable[..., Conversation]
+    wish: SetConfigFrame, conversation: Callable[..., Conversation]
 ) -> None:
     assert conversation().config_problem(wish)
 

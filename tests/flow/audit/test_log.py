@@ -15,7 +15,7 @@ from operable.flow.audit.log import MalformedLine, append, find, newest_first, o
 from operable.flow.audit.record import GENESIS, STARTED, ExecutionFormat
 from operable.flow.errors import FlowError
 from operable.state.sealed_head import Head, write_head
-from operable.state.sealed_record import LOST, Place
+from operable.state.sealed_record import LOST, RecordPosition
 from operable.state.sealed_verdict import frozen
 from tests.growth import calls
 
@@ -368,7 +368,9 @@ def sealed(path, steps, running=()):
     """A log of these steps: (what a record is, the number of the record that it closes)."""
     lines, prev = [], GENESIS
     for seq, (what, closes) in enumerate(steps):
-        place = Place(seq, prev, 0.0, opens=what == STARTED, closes=None if closes == seq else closes)
+        place = RecordPosition(
+            seq, prev, 0.0, opens=what == STARTED, closes=None if closes == seq else closes
+        )
         line, prev, _ = ExecutionFormat().seal({"execution_id": f"e{seq}", "status": what}, place)
         lines.append(b"rubbish\n" if what == "rubbish" else line)
     path.write_bytes(b"".join(lines))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from operable.flow.run.process import run_command
-from operable.proc.spawn import Command, prepare
+from operable.proc.spawn import PreparedCommand, prepare
 from operable.proc.tree.escalation import Graces
 from tests.cli.drive import alive
 from tests.requirement import requirement
@@ -15,7 +15,7 @@ from tests.requirement import requirement
 SHORT = Graces(interrupt=0.3, terminate=0.3, kill=10.0, drain=0.3)
 
 
-def python(code: str, *arguments: str) -> Command:
+def python(code: str, *arguments: str) -> PreparedCommand:
     return prepare([sys.executable, "-I", "-S", "-c", code, *arguments])
 
 
@@ -92,14 +92,14 @@ def test_errors_count_towards_the_limit_too():
     [(("true", "\ud800"), {}, None), (("true",), {"X": "\udfff"}, None), (("true",), {}, "\ud800")],
 )
 def test_what_no_process_can_be_given_is_refused(argv, env, stdin):
-    ran = run_command(Command(argv, "/bin/true", env, None), stdin=stdin)
+    ran = run_command(PreparedCommand(argv, "/bin/true", env, None), stdin=stdin)
 
     assert (ran.ok, ran.exit_code) == (False, None)
     assert "no text" in str(ran.problem)
 
 
 def test_a_folder_that_is_not_there_is_the_reason_and_not_something_else(tmp_path):
-    ran = run_command(Command(("true",), "/bin/true", {}, str(tmp_path / "nowhere")))
+    ran = run_command(PreparedCommand(("true",), "/bin/true", {}, str(tmp_path / "nowhere")))
 
     assert ran.problem == f"its folder {tmp_path}/nowhere does not exist"
 
@@ -108,7 +108,7 @@ def test_what_cannot_be_started_is_a_result_with_its_reason(tmp_path):
     broken = tmp_path / "broken"
     broken.write_text("#!/no/such/interpreter\n")
     broken.chmod(0o700)
-    ran = run_command(Command(("broken",), str(broken), dict(os.environ), None))
+    ran = run_command(PreparedCommand(("broken",), str(broken), dict(os.environ), None))
 
     assert ran.exit_code is None
     assert "interpreter" in str(ran.problem)

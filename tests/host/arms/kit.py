@@ -36,7 +36,7 @@ SEVEN = (
     events.TurnEnd,
     events.AgentError,
 )
-EVENTS = (*SEVEN, events.Plan, events.UsageUpdate, events.ModeChange, events.Notice)
+EVENTS = (*SEVEN, events.AgentPlan, events.UsageUpdate, events.ModeChange, events.Notice)
 _SENDS = {"session/prompt", "turn/start", "tools/call", "user", "message"}
 _CANCELS = {"session/cancel", "turn/interrupt", "notifications/cancelled", "interrupt", "stop"}
 _ALIKE = {"session/load": "session/resume", "thread/resume": "thread/start"}

@@ -16,9 +16,9 @@ from operable.host.arm import (
 )
 from operable.kernel.errors import Fail
 from operable.wire.events import (
+    AgentPlan,
     ModeChange,
     Notice,
-    Plan,
     PlanEntry,
     TextDelta,
     Thought,
@@ -97,7 +97,7 @@ def test_facts_ride_as_extensions():
     talk = talking()
 
     assert talk.update("plan", entries=[{"content": "a", "priority": "high", "status": "pending"}]) == [
-        Plan("s1", (PlanEntry("a", "high", "pending"),))
+        AgentPlan("s1", (PlanEntry("a", "high", "pending"),))
     ]
     assert talk.update("usage_update", used=5, size=10, cost={"amount": 0.5, "currency": "USD"}) == [
         UsageUpdate("s1", 5, 10, cost=0.5)

@@ -16,10 +16,10 @@ from operable.wire.events import (
     MAX_TURNS,
     REFUSAL,
     AgentError,
+    AgentPlan,
     AgentPrompt,
     ModeChange,
     Notice,
-    Plan,
     Thought,
     ToolCall,
     ToolResult,
@@ -418,7 +418,7 @@ def test_the_list_of_things_to_do_is_a_plan():
         ),
     )
 
-    (plan,) = of_type(happened, Plan)
+    (plan,) = of_type(happened, AgentPlan)
     assert [(entry.content, entry.status) for entry in plan.entries] == [("a", "completed"), ("b", "pending")]
 
 

@@ -22,9 +22,9 @@ from operable.wire.events import (
     MAX_TOKENS,
     REFUSAL,
     AgentError,
+    AgentPlan,
     AgentPrompt,
     Notice,
-    Plan,
     Thought,
     ToolCall,
     ToolResult,
@@ -635,7 +635,7 @@ def test_plans_warnings_and_compactions_are_told_beside_the_seven():
         {"method": "account/rateLimits/updated", "params": {}},
     )
 
-    (plan,) = of_type(happened, Plan)
+    (plan,) = of_type(happened, AgentPlan)
     assert [(entry.content, entry.status) for entry in plan.entries] == [
         ("a", "in_progress"),
         ("b", "pending"),

@@ -12,8 +12,8 @@ from operable.wire.events import (
     COMPLETED,
     ERROR,
     AgentError,
+    AgentPlan,
     Notice,
-    Plan,
     TextDelta,
     Thought,
     ToolCall,
@@ -161,7 +161,7 @@ def test_patches_calls_of_servers_and_plans_are_understood():
 
     assert [call.tool_name for call in of_type(happened, ToolCall)] == ["apply_patch", "mcp__s__t"]
     assert [result.is_error for result in of_type(happened, ToolResult)] == [False, True]
-    (plan,) = of_type(happened, Plan)
+    (plan,) = of_type(happened, AgentPlan)
     assert [(entry.content, entry.status) for entry in plan.entries] == [("a", "completed"), ("b", "pending")]
 
 

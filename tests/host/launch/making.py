@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from operable.host.launch.machine import Machine
 from operable.host.launch.places import Places
 from operable.host.launch.readiness import Launch
-from operable.manifest.blocks import Install, Sandbox, VersionCheck
+from operable.manifest.blocks import Install, SandboxBlock, VersionCheck
 from operable.manifest.kinds.agent_cli import AgentCli
 
 VERSION = VersionCheck(cmd="agent --version", parse=r"(\d+\.\d+\.\d+)", range=">=1.0.0 <2", timeout_ms=30_000)
@@ -26,7 +26,7 @@ def agent(**fields):
         "bin": "agent",
         "install": (),
         "version_check": VERSION,
-        "sandbox": Sandbox(provider="local", config={}),
+        "sandbox": SandboxBlock(provider="local", config={}),
         "protocol": "acp",
     }
     return AgentCli(**{**plain, **fields})

@@ -12,8 +12,8 @@ import pytest
 from operable.host.start.confinement import Confined, Wanted, confine, provider
 from operable.host.start.vault import Actor, Use, Vault
 from operable.kernel.errors import Fail
-from operable.manifest.blocks import Sandbox as Block
-from operable.proc.run import Output, aoutput, output
+from operable.manifest.blocks import SandboxBlock
+from operable.proc.run import CommandOutput, aoutput, output
 from operable.proc.sandbox.egress.budget import Attempt
 from operable.proc.sandbox.egress.tls import Authority
 from operable.proc.spawn import prepare
@@ -31,10 +31,10 @@ def wanted(
 ) -> Wanted:
     described = {"provider": provider, "config": {}, "mounts": [WORKSPACE]} | (block or {})
     options.setdefault("programs", (sys.base_prefix,))
-    return Wanted(msgspec.convert(described, Block), str(workspace), **options)
+    return Wanted(msgspec.convert(described, SandboxBlock), str(workspace), **options)
 
 
-def run(place: Confined, code: str, *arguments: str, **options) -> Output:
+def run(place: Confined, code: str, *arguments: str, **options) -> CommandOutput:
     return output(place.wrap(prepare([PYTHON, "-I", "-S", "-c", code, *arguments], **options)), timeout=200)
 
 
@@ -280,7 +280,7 @@ def test_an_agent_with_a_placeholder_reaches_its_host_with_the_secret_and_no_oth
         await writer.drain()
         writer.close()
 
-    async def scene() -> Output:
+    async def scene() -> CommandOutput:
         server = await asyncio.start_server(service, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         exposure = {
@@ -348,7 +348,7 @@ def test_a_secret_is_put_inside_tls_for_a_client_that_knows_nothing_of_it(tmp_pa
         await writer.drain()
         writer.close()
 
-    async def scene() -> Output:
+    async def scene() -> CommandOutput:
         server = await asyncio.start_server(service, "127.0.0.1", 0, ssl=others.context("localhost"))
         host = f"localhost:{server.sockets[0].getsockname()[1]}"
         exposure = {"kind": "egress-substitute", "placeholderName": "K", "intendedProviders": [host]}

@@ -16,7 +16,7 @@ from operable.host.start.placement import Placing, needed, place, vault_of
 from operable.host.start.remote import admit, key_reference, place_elsewhere
 from operable.host.start.secret_delivery import Delivered
 from operable.kernel.errors import Fail
-from operable.manifest.blocks import Sandbox
+from operable.manifest.blocks import SandboxBlock
 from operable.proc.sandbox.egress.substitutes import Substitute
 from tests.host.agents import calls, manifest
 from tests.proc.clouds.room import KEY
@@ -169,7 +169,7 @@ def test_an_agent_that_cannot_run_on_another_machine_is_refused_at_its_start_and
 
 
 def test_a_placeholder_that_only_our_proxy_would_fill_is_refused():
-    block = msgspec.convert({"provider": "e2b", "config": {}}, Sandbox)
+    block = msgspec.convert({"provider": "e2b", "config": {}}, SandboxBlock)
     delivered = Delivered(substitutes=[Substitute("KEY", ("api.example.com",), lambda: "value")])
 
     with pytest.raises(Fail, match="egress-substitute"):
@@ -235,7 +235,7 @@ def test_only_the_key_of_the_provider_is_left_out_of_what_the_agent_needs(tmp_pa
     agent = inventoried(tmp_path, {"api_key_ref": "cloud-key"})
     placing = Placing(str(tmp_path), Audit(str(tmp_path / "audit.jsonl"), actor="a"))
     vault = vault_of(agent.loaded, placing)
-    block = msgspec.convert({"provider": "modal", "config": {"api_token_ref": "model-key"}}, Sandbox)
+    block = msgspec.convert({"provider": "modal", "config": {"api_token_ref": "model-key"}}, SandboxBlock)
 
     assert [entry.slug for entry in needed(vault, placing, "cloud-key")] == ["model-key"]
     assert key_reference(block) == "model-key"

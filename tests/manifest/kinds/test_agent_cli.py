@@ -3,7 +3,7 @@
 import pytest
 
 from operable.manifest import AgentCli, ManifestError, from_mapping, parse, render
-from operable.manifest.blocks import CmdStep, ExternalStep, OauthStep, PromptStep, Sandbox
+from operable.manifest.blocks import CmdStep, ExternalStep, OauthStep, PromptStep, SandboxBlock
 from tests.manifest.samples import AGENT, SHA, changed, errors, loaded, problems, warnings
 from tests.requirement import requirement
 
@@ -503,7 +503,7 @@ def test_a_sandbox_is_read_whole_in_place_and_wrapped():
 
     in_place, wrapped = value(sandbox=block).sandbox, value(sandbox={"inline": block}).sandbox
 
-    assert isinstance(in_place, Sandbox)
+    assert isinstance(in_place, SandboxBlock)
     assert in_place == wrapped
     assert in_place.mounts[0].mode == "read-only"
     assert in_place.env.passthrough == ("LANG",)

@@ -1,16 +1,16 @@
 import pytest
 
-from operable.manifest.blocks import Sandbox
+from operable.manifest.blocks import SandboxBlock
 from tests.manifest.samples import changed, errors, loaded, problems, warnings
 
 
 def test_a_sandbox_file_has_defaults_that_allow_nothing():
-    sandbox = loaded("sandbox", {"provider": "local", "config": {}}).as_(Sandbox)
+    sandbox = loaded("sandbox", {"provider": "local", "config": {}}).as_(SandboxBlock)
 
     assert sandbox.network.egress == ()
     assert sandbox.env.passthrough == ()
     assert sandbox.mounts == ()
-    assert loaded("sandbox").as_(Sandbox).mounts[0].mode == "read-write"
+    assert loaded("sandbox").as_(SandboxBlock).mounts[0].mode == "read-write"
 
 
 @pytest.mark.parametrize(

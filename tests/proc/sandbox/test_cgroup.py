@@ -32,7 +32,7 @@ def test_version_2_is_used_where_its_controllers_are_delegated(monkeypatch, tmp_
         mounts=f"30 23 0:26 / {tmp_path}/fs rw shared:4 - cgroup2 cgroup2 rw\n",
     )
 
-    assert cgroup.place("memory") == cgroup.Place(str(group), 2)
+    assert cgroup.place("memory") == cgroup.CgroupParent(str(group), 2)
     assert cgroup.place("pids") is None
     made = cgroup.prepare({"memory": 1000, "pids": 5})
     assert list(made) == ["memory"]
@@ -50,7 +50,7 @@ def test_version_1_is_used_by_the_hierarchy_of_each_controller(monkeypatch, tmp_
         mounts=f"1 2 0:1 / {tmp_path}/pids rw - cgroup cgroup rw,pids\n",
     )
 
-    assert cgroup.place("pids") == cgroup.Place(str(group), 1)
+    assert cgroup.place("pids") == cgroup.CgroupParent(str(group), 1)
     assert cgroup.place("memory") is None
 
 

@@ -15,7 +15,7 @@ import pytest
 from operable.kernel.errors import Fail
 from operable.proc.run import output
 from operable.proc.sandbox import cgroup, enclosure
-from operable.proc.sandbox.confinement import Confinement, Item, Limits, sandbox
+from operable.proc.sandbox.confinement import Confinement, Item, ResourceLimits, sandbox
 from operable.proc.sandbox.enclosure import DEFAULT_PIDS, Egress, default_limits, enclose
 from operable.proc.spawn import prepare
 
@@ -125,13 +125,13 @@ def test_a_declared_limit_counts_and_a_default_that_cannot_be_held_is_reported_a
     monkeypatch.setattr(cgroup, "prepare", lambda limits: {})
     monkeypatch.setattr("os.geteuid", lambda: 0)
 
-    with enclose(BOX, place(tmp_path, limits=Limits(memory_mb=300))) as box:
+    with enclose(BOX, place(tmp_path, limits=ResourceLimits(memory_mb=300))) as box:
         told = {item.item: item for item in box.report}
         assert (told["limits.memory_mb"].wanted, told["limits.memory_mb"].outcome) == ("300 MB", "narrowed")
         assert told["limits.pids"].outcome == "unconfined"
         assert output(box.wrap(prepare(["true"])), timeout=200).status == 0
     with pytest.raises(Fail, match=r"cannot enforce limits\.pids"):
-        enclose(BOX, place(tmp_path, limits=Limits(pids=40)))
+        enclose(BOX, place(tmp_path, limits=ResourceLimits(pids=40)))
 
 
 def test_default_memory_is_below_what_the_machine_has():

@@ -13,9 +13,9 @@ import pytest
 
 from operable.proc.run import output
 from operable.proc.sandbox import landlock
-from operable.proc.sandbox.confinement import Confinement, Limits, sandbox
-from operable.proc.sandbox.entry import Entrance, Entry
-from operable.proc.spawn import Command, launch, prepare
+from operable.proc.sandbox.confinement import Confinement, ResourceLimits, sandbox
+from operable.proc.sandbox.entry import Entrance, SandboxEntry
+from operable.proc.spawn import PreparedCommand, launch, prepare
 from tests.proc.sandbox.kernel import needs_scopes
 
 pytestmark = pytest.mark.needs("bwrap")
@@ -24,7 +24,7 @@ WAYS = pytest.mark.parametrize("tree", [True, False], ids=["tree", "group"])
 ROOTS = pytest.mark.parametrize("root", ["host", "system"])
 
 
-def enclosed(code: str, *arguments: str, cwd: Path, tree: bool = False, **options) -> Command:
+def enclosed(code: str, *arguments: str, cwd: Path, tree: bool = False, **options) -> PreparedCommand:
     command = prepare([PYTHON, "-I", "-S", "-c", code, *arguments])._replace(tree=tree)
     place = Confinement(
         cwd=str(cwd),
@@ -115,7 +115,7 @@ def test_a_control_group_that_cannot_be_joined_starts_nothing(tmp_path, tree):
 @WAYS
 def test_limits_are_there_from_the_first_instruction(tmp_path, tree):
     code = "import resource as r; print(r.getrlimit(r.RLIMIT_DATA)[1], r.getrlimit(r.RLIMIT_CPU)[1], r.getrlimit(r.RLIMIT_CORE)[1])"
-    told = said(code, cwd=tmp_path, tree=tree, limits=Limits(memory_mb=512, cpu_ms=7000))
+    told = said(code, cwd=tmp_path, tree=tree, limits=ResourceLimits(memory_mb=512, cpu_ms=7000))
 
     assert told == [str(512 << 20), "7", "0"]
     assert resource.getrlimit(resource.RLIMIT_CORE)  # ours are as they were
@@ -124,14 +124,14 @@ def test_limits_are_there_from_the_first_instruction(tmp_path, tree):
 
 def test_the_host_is_forked_whole_only_for_what_has_to_be_done_between_fork_and_exec():
     """A host with keys is the one of the test above: it is forked, or its keys would have been found."""
-    assert Entrance(Entry(scopes=0, limits=((resource.RLIMIT_CORE, 0),))).needed
-    assert Entrance(Entry(groups=("/no/such/group",))).needed
+    assert Entrance(SandboxEntry(scopes=0, limits=((resource.RLIMIT_CORE, 0),))).needed
+    assert Entrance(SandboxEntry(groups=("/no/such/group",))).needed
     code = (
         "import ctypes, os; libc = ctypes.CDLL(None); libc.syscall.restype = ctypes.c_long\n"
         "numbers = {'x86_64': (250, 248), 'aarch64': (219, 217)}[os.uname().machine]\n"
-        "from operable.proc.sandbox.entry import Entrance, Entry\n"
-        "assert libc.syscall(numbers[0], 1, None) > 0; print(Entrance(Entry()).needed)\n"
-        "assert libc.syscall(numbers[1], b'user', b'operable-test-key', b'x', 1, -3) > 0; print(Entrance(Entry()).needed)\n"
+        "from operable.proc.sandbox.entry import Entrance, SandboxEntry\n"
+        "assert libc.syscall(numbers[0], 1, None) > 0; print(Entrance(SandboxEntry()).needed)\n"
+        "assert libc.syscall(numbers[1], b'user', b'operable-test-key', b'x', 1, -3) > 0; print(Entrance(SandboxEntry()).needed)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=False
@@ -216,7 +216,7 @@ def test_a_scope_holds_signals_also_without_a_namespace(tmp_path):
     with subprocess.Popen(["sleep", "100"]) as other:
         try:
             command = prepare([sys.executable, "-I", "-S", "-c", code, str(other.pid)])
-            scoped = command._replace(entry=Entry(scopes=landlock.SCOPES))
+            scoped = command._replace(entry=SandboxEntry(scopes=landlock.SCOPES))
             assert output(scoped, timeout=200).stdout.split() == [b"refused", str(-signal.SIGKILL).encode()]
             assert other.poll() is None
         finally:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from operable.proc.child import FROZEN, Child, End
+from operable.proc.child import FROZEN, Child, ChildEnd
 from operable.proc.reactor import SelectorReactor
 from operable.proc.sandbox.confinement import Confinement, sandbox
-from operable.proc.spawn import Command, prepare
+from operable.proc.spawn import PreparedCommand, prepare
 from operable.proc.tree.descendants import living
 from tests.proc.sandbox.unfiltered import without_filter
 
@@ -44,9 +44,9 @@ os._exit(3)
 """
 
 
-def run(command: Command) -> tuple[End, bytes, list[int]]:
+def run(command: PreparedCommand) -> tuple[ChildEnd, bytes, list[int]]:
     """Without a deadline, as sessions of agents run; with descriptors of who was inside after a second."""
-    reactor, ends, out = SelectorReactor(), list[End](), bytearray()
+    reactor, ends, out = SelectorReactor(), list[ChildEnd](), bytearray()
     try:
         child = Child(reactor, command, on_stdout=out.extend, on_end=ends.append)
         reactor.call_later(120.0, lambda: child.kill("the test"))

@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from operable.proc.sandbox.confinement import Confinement, Limits
+from operable.proc.sandbox.confinement import Confinement, ResourceLimits
 from operable.proc.sandbox.ledger import given_up_items, open_items
 from operable.proc.sandbox.restriction import WORDS
 
@@ -34,10 +34,10 @@ def test_what_is_not_given_up_is_named_as_open(count):
 
 
 QUANTITIES = {
-    "memory": Limits(memory_mb=100),
-    "number of processes": Limits(pids=10),
-    "processor time": Limits(cpu_ms=1000),
-    "time": Limits(timeout_ms=1000),
+    "memory": ResourceLimits(memory_mb=100),
+    "number of processes": ResourceLimits(pids=10),
+    "processor time": ResourceLimits(cpu_ms=1000),
+    "time": ResourceLimits(timeout_ms=1000),
 }
 
 
@@ -55,7 +55,7 @@ def test_a_quantity_without_a_limit_is_named_and_one_with_a_limit_is_not(name):
 
 def test_what_no_limit_holds_is_always_named():
     always = {"disk space", "kernel objects", "facts of the machine", "kernel"}
-    assert always <= unconfined(limits=Limits(memory_mb=1, pids=1, cpu_ms=1, timeout_ms=1))
+    assert always <= unconfined(limits=ResourceLimits(memory_mb=1, pids=1, cpu_ms=1, timeout_ms=1))
 
 
 def test_sockets_and_namespaces_are_named_where_they_are_declared():

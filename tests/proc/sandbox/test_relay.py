@@ -4,10 +4,10 @@ import asyncio
 import socket
 from pathlib import Path
 
-from operable.proc.run import Output, aoutput, output
+from operable.proc.run import CommandOutput, aoutput, output
 from operable.proc.sandbox import relay
 from operable.proc.sandbox.confinement import Tunnel
-from operable.proc.spawn import Command, prepare
+from operable.proc.spawn import PreparedCommand, prepare
 from tests.proc.drive import python
 
 LIMIT = 200.0
@@ -40,7 +40,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def behind_relay(path: Path, port: int, forwards: tuple[str, ...], command: list[str]) -> Command:
+def behind_relay(path: Path, port: int, forwards: tuple[str, ...], command: list[str]) -> PreparedCommand:
     program, isolated, bare, plain, _, _, *rest = relay.words(Tunnel(str(path), port, forwards))
     words = [program, isolated, bare, plain, relay.__file__, str(path), *rest, *command]
     return prepare(words)._replace(tree=True)
@@ -67,7 +67,7 @@ async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 def test_many_connections_pass_whole_in_both_directions(tmp_path: Path):
     (port,) = free_ports(1)
 
-    async def scene() -> Output:
+    async def scene() -> CommandOutput:
         server = await asyncio.start_unix_server(echo, str(tmp_path / "proxy"))
         command = behind_relay(tmp_path / "proxy", port, (), python(CLIENTS, str(port), "20"))
         told = await aoutput(command, timeout=LIMIT)

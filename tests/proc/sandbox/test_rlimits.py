@@ -1,9 +1,9 @@
 import pytest
 
 from operable.proc.sandbox import rlimits
-from operable.proc.sandbox.confinement import Limits
+from operable.proc.sandbox.confinement import ResourceLimits
 
-ALL = Limits(cpu_ms=1500, memory_mb=10, pids=7, timeout_ms=3)
+ALL = ResourceLimits(cpu_ms=1500, memory_mb=10, pids=7, timeout_ms=3)
 
 
 def outcomes(*groups: str, own_users: bool = True) -> dict[str, str]:
@@ -11,7 +11,7 @@ def outcomes(*groups: str, own_users: bool = True) -> dict[str, str]:
 
 
 def test_nothing_to_limit_is_no_word():
-    assert rlimits.words(Limits(timeout_ms=5), pids=True) == []
+    assert rlimits.words(ResourceLimits(timeout_ms=5), pids=True) == []
 
 
 def test_limits_are_words_before_a_command():

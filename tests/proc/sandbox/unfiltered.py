@@ -1,9 +1,9 @@
 """An enclosed command without its filter: as an older kernel, or a hole in the filter, would have it."""
 
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 
 
-def without_filter(command: Command) -> Command:
+def without_filter(command: PreparedCommand) -> PreparedCommand:
     """What holds beside the filter must hold without it."""
     assert command.entry is not None
     at = command.argv.index("--seccomp")

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from operable.proc.run import Output, output
+from operable.proc.run import CommandOutput, output
 from operable.proc.sandbox import cgroup
-from operable.proc.sandbox.confinement import Confinement, Enforcement, Limits, Tunnel, sandbox
-from operable.proc.spawn import Command, prepare
+from operable.proc.sandbox.confinement import Confinement, Enforcement, ResourceLimits, Tunnel, sandbox
+from operable.proc.spawn import PreparedCommand, prepare
 
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 BOX = sandbox("bubblewrap")
@@ -22,11 +22,11 @@ def command_for(
     code: str,
     work: Path,
     *arguments: str,
-    limits: Limits | None = None,
+    limits: ResourceLimits | None = None,
     tunnel: Tunnel | None = None,
     **options,
-) -> Iterator[tuple[Command, Enforcement]]:
-    limits = limits or Limits()
+) -> Iterator[tuple[PreparedCommand, Enforcement]]:
+    limits = limits or ResourceLimits()
     wanted = {
         "pids": limits.pids,
         "memory": None if limits.memory_mb is None else limits.memory_mb * 1024 * 1024,
@@ -51,6 +51,6 @@ def command_for(
         cgroup.remove(groups)
 
 
-def confined(code: str, work: Path, *arguments: str, stdin: bytes | None = None, **options) -> Output:
+def confined(code: str, work: Path, *arguments: str, stdin: bytes | None = None, **options) -> CommandOutput:
     with command_for(code, work, *arguments, **options) as (command, _):
         return output(command, stdin=stdin, timeout=200)

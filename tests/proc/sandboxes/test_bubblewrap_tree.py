@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.proc.child import OPEN, Child, End
+from operable.proc.child import OPEN, Child, ChildEnd
 from operable.proc.tree.escalation import Graces
 from operable.proc.tree.keeper import missing
 from tests.proc.drive import BACKENDS, drive
@@ -38,8 +38,8 @@ def backend(request):
     return request.param
 
 
-def closed(backend: str, code: str, work: Path, graces: Graces) -> End:
-    ends: list[End] = []
+def closed(backend: str, code: str, work: Path, graces: Graces) -> ChildEnd:
+    ends: list[ChildEnd] = []
     with command_for(code, work) as (command, _):
 
         def scenario(reactor, finish):

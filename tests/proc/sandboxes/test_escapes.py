@@ -14,7 +14,7 @@ import pytest
 from operable.kernel.errors import Fail
 from operable.proc.run import output
 from operable.proc.sandbox import cgroup
-from operable.proc.sandbox.confinement import Confinement, Limits, sandbox
+from operable.proc.sandbox.confinement import Confinement, ResourceLimits, sandbox
 from operable.proc.spawn import prepare
 from tests.proc.sandboxes.confined import command_for, confined
 from tests.requirement import requirement
@@ -309,7 +309,7 @@ def test_a_fork_bomb_stays_within_its_limit_and_ends_with_the_session(tmp_path: 
         "    if born > 500: print(born, 'no limit'); sys.stdout.flush(); os._exit(1)\n"
     )
 
-    told = confined(code, tmp_path, limits=Limits(pids=40))
+    told = confined(code, tmp_path, limits=ResourceLimits(pids=40))
 
     born, why = told.stdout.split()
     assert (told.status, why) == (0, b"11")  # EAGAIN
@@ -319,21 +319,21 @@ def test_a_fork_bomb_stays_within_its_limit_and_ends_with_the_session(tmp_path: 
 def test_a_memory_bomb_is_stopped(tmp_path: Path):
     code = "held = []\nfor _ in range(4000): held.append(bytearray(b'x') * (1 << 20))\nprint('survived')"
 
-    told = confined(code, tmp_path, limits=Limits(memory_mb=150))
+    told = confined(code, tmp_path, limits=ResourceLimits(memory_mb=150))
 
     assert b"survived" not in told.stdout
     assert told.status != 0
 
 
 def test_a_limit_of_cpu_time_ends_a_busy_loop(tmp_path: Path):
-    told = confined("while True: pass", tmp_path, limits=Limits(cpu_ms=900))
+    told = confined("while True: pass", tmp_path, limits=ResourceLimits(cpu_ms=900))
 
     assert told.status in (128 + 24, 128 + 9)  # SIGXCPU, or SIGKILL when it is the hard limit
 
 
 @requirement("aip-substrate:4.6:enforced-or-refused")
 def test_the_report_names_a_mechanism_for_every_item(tmp_path: Path):
-    limits = Limits(memory_mb=200, cpu_ms=5000, timeout_ms=1000)
+    limits = ResourceLimits(memory_mb=200, cpu_ms=5000, timeout_ms=1000)
     with command_for("pass", tmp_path, limits=limits) as (_, report):
         told = {item.item: (item.outcome, item.mechanism) for item in report}
 
@@ -369,7 +369,7 @@ def test_the_report_names_what_stays_open_also_where_nobody_declared_it():
 @requirement("aip-substrate:4.6:enforced-or-refused")
 @pytest.mark.skipif(os.geteuid() != 0, reason="the limit binds everybody but root")
 def test_a_limit_of_processes_that_would_not_bind_root_is_refused(tmp_path: Path):
-    confinement = Confinement(cwd="/", root="system", limits=Limits(pids=10))
+    confinement = Confinement(cwd="/", root="system", limits=ResourceLimits(pids=10))
 
     with pytest.raises(Fail) as caught:
         sandbox("bubblewrap").wrap(prepare(["true"]), confinement)
@@ -388,7 +388,11 @@ def test_for_an_ordinary_user_the_limit_of_processes_binds_without_control_group
     folder.chmod(0o777)
     monkeypatch.setattr("os.geteuid", lambda: nobody)
     confinement = Confinement(
-        cwd="/w", writable={"/w": str(folder)}, root="system", home="/home/agent", limits=Limits(pids=30)
+        cwd="/w",
+        writable={"/w": str(folder)},
+        root="system",
+        home="/home/agent",
+        limits=ResourceLimits(pids=30),
     )
     script = "i=0; while [ $i -lt 100 ]; do sleep 100 & i=$((i+1)); echo $i > /w/count; done"
     command = sandbox("bubblewrap").wrap(prepare(["sh", "-c", script]), confinement)

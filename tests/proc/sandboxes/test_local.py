@@ -5,7 +5,7 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.proc.run import output
-from operable.proc.sandbox.confinement import Confinement, Limits, Tunnel, sandbox
+from operable.proc.sandbox.confinement import Confinement, ResourceLimits, Tunnel, sandbox
 from operable.proc.spawn import prepare
 
 LOCAL = sandbox("local")
@@ -43,7 +43,7 @@ def test_a_system_without_a_subreaper_is_said_to_hold_less(monkeypatch):
 
 
 def test_limits_per_process_hold(tmp_path: Path):
-    confinement = Confinement(cwd=str(tmp_path), limits=Limits(cpu_ms=1000))
+    confinement = Confinement(cwd=str(tmp_path), limits=ResourceLimits(cpu_ms=1000))
 
     told = output(LOCAL.wrap(prepare(["sh", "-c", "ulimit -t"])._replace(tree=True), confinement))
 
@@ -54,7 +54,7 @@ def test_limits_per_process_hold(tmp_path: Path):
     "wanted, missing",
     [
         ({"writable": {"/workspace": "/tmp"}}, "mount namespace"),
-        ({"limits": Limits(pids=5)}, "root" if os.geteuid() == 0 else "user namespace"),
+        ({"limits": ResourceLimits(pids=5)}, "root" if os.geteuid() == 0 else "user namespace"),
     ],
 )
 def test_what_needs_a_namespace_is_refused_by_its_name(wanted, missing):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.child import OPEN, Child, End
+from operable.proc.child import OPEN, Child, ChildEnd
 from operable.proc.spawn import launch, prepare
 from operable.proc.tree import keeper as keeper_module
 from operable.proc.tree.escalation import Graces
@@ -144,10 +144,10 @@ class _Tree:
 
     def __init__(self) -> None:
         self.said = bytearray()
-        self.ends: list[End] = []
+        self.ends: list[ChildEnd] = []
 
 
-def tree_of(backend, argv, *, until=b"\0", act=None, graces=SHORT, cwd=None) -> End:
+def tree_of(backend, argv, *, until=b"\0", act=None, graces=SHORT, cwd=None) -> ChildEnd:
     run = _Tree()
 
     def scenario(reactor, finish):

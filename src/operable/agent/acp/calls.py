@@ -91,7 +91,7 @@ def running(call_id: str) -> ToolCallProgress:
     return acp.update_tool_call(call_id, status="in_progress")
 
 
-def ended(result: protocol.ToolResult) -> ToolCallProgress:
+def ended(result: protocol.ToolResultFrame) -> ToolCallProgress:
     """What a call gave. A change that was shown before stays shown: its diff says more than the tool's answer."""
     ok = result.status == "success"
     content: list[Content] | None = [acp.tool_content(acp.text_block(result.output))]

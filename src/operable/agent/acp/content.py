@@ -17,7 +17,7 @@ from acp.schema import (
 )
 
 from operable.agent.session.history import Block, Image, Text
-from operable.wire.json_stream import AddMcpServer
+from operable.wire.json_stream import AddMcpServerFrame
 
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
@@ -46,24 +46,24 @@ def blocks(prompt: Sequence[Any], *, images: bool) -> list[Block]:
     return [*([Text(text)] if text.strip() else []), *pictures]
 
 
-def mcp_servers(servers: Iterable[Any] | None) -> list[AddMcpServer]:
+def mcp_servers(servers: Iterable[Any] | None) -> list[AddMcpServerFrame]:
     """The servers as the agent's own command for them."""
     return [_mcp_server(server) for server in servers or ()]
 
 
-def _mcp_server(server: Any) -> AddMcpServer:
+def _mcp_server(server: Any) -> AddMcpServerFrame:
     match server:
         case McpServerStdio(name=name, command=command, args=args, env=env):
             variables = {variable.name: variable.value for variable in env}
-            return AddMcpServer(
+            return AddMcpServerFrame(
                 name=name, transport="stdio", command=command, args=tuple(args), env=variables
             )
         case HttpMcpServer(name=name, url=url, headers=headers):
             given = {header.name: header.value for header in headers}
-            return AddMcpServer(name=name, transport="streamable-http", url=url, headers=given)
+            return AddMcpServerFrame(name=name, transport="streamable-http", url=url, headers=given)
         case SseMcpServer(name=name, url=url, headers=headers):
             given = {header.name: header.value for header in headers}
-            return AddMcpServer(name=name, transport="sse", url=url, headers=given)
+            return AddMcpServerFrame(name=name, transport="sse", url=url, headers=given)
     raise _refused("An MCP server is reached over stdio, http or sse")
 
 

@@ -71,8 +71,10 @@ class AcpSession:
         self._loop = asyncio.get_running_loop()
         self._run: Run | None = None
         self._thread: threading.Thread | None = None
-        self._end: asyncio.Future[protocol.Usage | None] | None = None  # of the prompt that is being answered
-        self._problem: protocol.Problem | None = None
+        self._end: asyncio.Future[protocol.FrameUsage | None] | None = (
+            None  # of the prompt that is being answered
+        )
+        self._problem: protocol.FrameProblem | None = None
         self._asks: set[asyncio.Task[None]] = set()
         self._told: set[str] = set()  # calls that the client knows
         self._servers = McpServers(
@@ -84,7 +86,7 @@ class AcpSession:
         conversation.toolbox[PLAN] = plan_ability(self._tell)
         conversation.desk.permissions.tools.add(PLAN)
 
-    def add_servers(self, servers: Iterable[protocol.AddMcpServer]) -> None:
+    def add_servers(self, servers: Iterable[protocol.AddMcpServerFrame]) -> None:
         for server in servers:
             self._servers.add(server)
 
@@ -136,8 +138,8 @@ class AcpSession:
         except OSError as error:
             _LOG.error("session %s could not be saved: %s", self.id, error.strerror)
 
-    def _response(self, run: Run, usage: protocol.Usage | None) -> acp.PromptResponse:
-        spent = usage or protocol.Usage()
+    def _response(self, run: Run, usage: protocol.FrameUsage | None) -> acp.PromptResponse:
+        spent = usage or protocol.FrameUsage()
         counted = Usage(
             input_tokens=spent.input_tokens,
             output_tokens=spent.output_tokens,
@@ -188,27 +190,27 @@ class AcpSession:
 
     def _hear(self, event: protocol.Event) -> None:
         match event:
-            case protocol.TextDelta(text=text):
+            case protocol.TextDeltaFrame(text=text):
                 self._say("agent_message_chunk", text)
-            case protocol.Thinking(text=text) | protocol.Info(message=text):
+            case protocol.ThinkingFrame(text=text) | protocol.InfoFrame(message=text):
                 self._say("agent_thought_chunk", text)
-            case protocol.ToolRequest():
+            case protocol.ToolRequestFrame():
                 self._request(event)
-            case protocol.ToolRunning(call_id=call_id, tool_name=name):
+            case protocol.ToolRunningFrame(call_id=call_id, tool_name=name):
                 self._introduce(call_id, name)
                 self._tell(calls.running(call_id))
-            case protocol.ToolResult(call_id=call_id, tool_name=name):
+            case protocol.ToolResultFrame(call_id=call_id, tool_name=name):
                 self._introduce(call_id, name)
                 self._tell(calls.ended(event))
-            case protocol.ToolCancelled(call_id=call_id, reason=reason):
+            case protocol.ToolCancelledFrame(call_id=call_id, reason=reason):
                 if call_id in self._told:
                     self._tell(calls.refused(call_id, reason or STOPPED))
-            case protocol.Error(error=problem):
+            case protocol.ErrorFrame(error=problem):
                 self._failed(problem)
-            case protocol.StreamEnd(usage=usage):
+            case protocol.StreamEndFrame(usage=usage):
                 self._loop.call_soon_threadsafe(self._over, usage)
 
-    def _request(self, event: protocol.ToolRequest) -> None:
+    def _request(self, event: protocol.ToolRequestFrame) -> None:
         tool = event.tool
         call = calls.shown(
             event.call_id,
@@ -231,7 +233,7 @@ class AcpSession:
         use = presentation.use_of(self.conversation, call_id, name)
         self._tell(acp_replay.shown(self.conversation, use).start())
 
-    def _options(self, tool: protocol.ToolUse) -> list[PermissionOption]:
+    def _options(self, tool: protocol.FrameTool) -> list[PermissionOption]:
         """`always` only where it would be remembered."""
         if not presentation.can_last(self.conversation, tool.name, tool.args):
             return [_ONCE, _REJECT]
@@ -241,7 +243,7 @@ class AcpSession:
         )
         return [_ONCE, always, _REJECT]
 
-    def _failed(self, problem: protocol.Problem) -> None:
+    def _failed(self, problem: protocol.FrameProblem) -> None:
         if problem.code == "internal_error" and problem.retryable:
             self._tell(
                 acp.update_agent_thought_text(problem.message)
@@ -250,7 +252,7 @@ class AcpSession:
             self._problem = problem
 
     def _heard_server(self, event: protocol.Event) -> None:
-        if isinstance(event, protocol.Error):
+        if isinstance(event, protocol.ErrorFrame):
             self._failures.append(event.error.message)
 
     def _say(self, kind: str, text: str) -> None:
@@ -273,7 +275,7 @@ class AcpSession:
 
     # --- in the loop -------------------------------------------------------------------------------------------------
 
-    def _over(self, usage: protocol.Usage | None) -> None:
+    def _over(self, usage: protocol.FrameUsage | None) -> None:
         if self._end is not None and not self._end.done():
             self._end.set_result(usage)
 

@@ -17,7 +17,7 @@ from acp.schema import (
 
 from operable.agent.session.conversation import Conversation
 from operable.agent.tool.permissions import MODES
-from operable.wire.json_stream import SetConfig
+from operable.wire.json_stream import SetConfigFrame
 
 _MODES = {
     "default": ("Ask", "Asks before every tool that was not allowed."),
@@ -69,7 +69,7 @@ def choose(conversation: Conversation, option: str, value: str | bool) -> None:
         conversation.desk.permissions.mode = value
         return
     wish: dict[str, Any] = {option: value}
-    config = SetConfig(**wish)
+    config = SetConfigFrame(**wish)
     if (problem := conversation.config_problem(config)) is not None:
         raise RequestError.invalid_params({"message": problem})
     conversation.configure(config)

@@ -94,14 +94,14 @@ class Chat:
                 event = heard.get()
                 self._telling.finished = run.finished
                 yield from self._telling.events(event)
-                if isinstance(event, protocol.StreamEnd):
+                if isinstance(event, protocol.StreamEndFrame):
                     return
         finally:
             listening.clear()
             run.stop()
 
     @property
-    def problem(self) -> protocol.Problem | None:
+    def problem(self) -> protocol.FrameProblem | None:
         """Why the last turn failed; None when it did not."""
         return self._telling.problem if self._telling is not None else None
 

@@ -17,7 +17,7 @@ from operable.agent.tool.permissions import MODES
 from operable.kernel.errors import Fail
 from operable.tool.run.context import discard_input
 from operable.wire import events as e
-from operable.wire.json_stream import SetConfig
+from operable.wire.json_stream import SetConfigFrame
 
 HELP = """\
 /mode [default|auto-edit|yolo]   what needs no question: nothing, reading and editing, everything
@@ -146,7 +146,7 @@ class Dialogue:
 
     def _model(self, model: str) -> None:
         if model:
-            self._chat.conversation.configure(SetConfig(model=model))
+            self._chat.conversation.configure(SetConfigFrame(model=model))
         self._screen.aside(f"model: {self._chat.conversation.tuning.model}", "dim")
 
     def _interrupted(self) -> None:

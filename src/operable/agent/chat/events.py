@@ -25,34 +25,34 @@ class Telling:
         self.denied: set[str] = set()
         self.cancelled = False
         self.finished = "end"  # why the model has stopped, in the words of `operable.agent.provider.model`
-        self.problem: protocol.Problem | None = None  # why the turn failed
+        self.problem: protocol.FrameProblem | None = None  # why the turn failed
 
     def events(self, event: protocol.Event) -> Iterator[e.AnyEvent]:
         session_id = self._session_id
         match event:
-            case protocol.TextDelta(text=text):
+            case protocol.TextDeltaFrame(text=text):
                 yield e.TextDelta(session_id, text)
-            case protocol.Thinking(text=text):
+            case protocol.ThinkingFrame(text=text):
                 yield e.Thought(session_id, text)
-            case protocol.ToolRequest(call_id=call_id, tool=tool):
+            case protocol.ToolRequestFrame(call_id=call_id, tool=tool):
                 yield self._call(call_id, tool)
                 yield self._question(call_id, tool)
-            case protocol.ToolRunning(call_id=call_id, tool_name=name) if call_id not in self._told:
+            case protocol.ToolRunningFrame(call_id=call_id, tool_name=name) if call_id not in self._told:
                 yield self._call(call_id, self._known(call_id, name))
-            case protocol.ToolResult(call_id=call_id, tool_name=name):
+            case protocol.ToolResultFrame(call_id=call_id, tool_name=name):
                 if call_id not in self._told:
                     yield self._call(call_id, self._known(call_id, name))
                 yield e.ToolResult(session_id, call_id, _output(event), event.status != "success")
-            case protocol.ToolCancelled(call_id=call_id, reason=reason) if call_id in self._told:
+            case protocol.ToolCancelledFrame(call_id=call_id, reason=reason) if call_id in self._told:
                 yield e.ToolResult(session_id, call_id, reason, True, call_id in self.denied)
-            case protocol.Info(message=message):
+            case protocol.InfoFrame(message=message):
                 yield e.Notice("info", message, session_id)
-            case protocol.Error(error=problem):
+            case protocol.ErrorFrame(error=problem):
                 yield from self._failed(problem)
-            case protocol.StreamEnd(usage=usage):
-                yield self._end(usage or protocol.Usage())
+            case protocol.StreamEndFrame(usage=usage):
+                yield self._end(usage or protocol.FrameUsage())
 
-    def _call(self, call_id: str, tool: protocol.ToolUse) -> e.ToolCall:
+    def _call(self, call_id: str, tool: protocol.FrameTool) -> e.ToolCall:
         self._told.add(call_id)
         place = presentation.place_of(tool.args, self._conversation.workspace)
         return e.ToolCall(
@@ -65,17 +65,17 @@ class Telling:
             () if place is None else (place.path,),
         )
 
-    def _known(self, call_id: str, name: str) -> protocol.ToolUse:
+    def _known(self, call_id: str, name: str) -> protocol.FrameTool:
         """A call that needed no approval."""
         use = presentation.use_of(self._conversation, call_id, name)
         arguments = use.arguments if isinstance(use.arguments, dict) else {}
         ability = self._conversation.ability(name)
         if ability is None:
-            return protocol.ToolUse(name=name, args=arguments)
+            return protocol.FrameTool(name=name, args=arguments)
         described = ability.describe(arguments)
-        return protocol.ToolUse(name=name, category=ability.category, args=arguments, description=described)
+        return protocol.FrameTool(name=name, category=ability.category, args=arguments, description=described)
 
-    def _question(self, call_id: str, tool: protocol.ToolUse) -> e.AgentPrompt:
+    def _question(self, call_id: str, tool: protocol.FrameTool) -> e.AgentPrompt:
         lasting = presentation.can_last(self._conversation, tool.name, tool.args)
         return e.AgentPrompt(
             self._session_id,
@@ -88,7 +88,7 @@ class Telling:
             call_id,
         )
 
-    def _failed(self, problem: protocol.Problem) -> Iterator[e.AnyEvent]:
+    def _failed(self, problem: protocol.FrameProblem) -> Iterator[e.AnyEvent]:
         if (
             problem.code == "internal_error" and problem.retryable
         ):  # the session was not saved; the turn goes on
@@ -97,7 +97,7 @@ class Telling:
         self.problem = problem
         yield e.AgentError(e.Failure(problem.message, problem.code, problem.retryable), self._session_id)
 
-    def _end(self, usage: protocol.Usage) -> e.TurnEnd:
+    def _end(self, usage: protocol.FrameUsage) -> e.TurnEnd:
         reason = _REASONS.get(self.finished, e.COMPLETED)
         if self.cancelled or self.problem:
             reason = e.CANCELLED if self.cancelled else e.ERROR
@@ -107,7 +107,7 @@ class Telling:
         return e.TurnEnd(self._session_id, reason, usage=spent)
 
 
-def _output(result: protocol.ToolResult) -> object:
+def _output(result: protocol.ToolResultFrame) -> object:
     if result.output_type == "text":
         return result.output
     return {"type": result.output_type, "output": result.output}

@@ -119,13 +119,13 @@ class Round:
 
     def _request(self, call: Call, ability: Ability) -> protocol.Event:
         arguments = dict(call.called.arguments)
-        tool = protocol.ToolUse(
+        tool = protocol.FrameTool(
             name=call.called.name,
             category=ability.category,
             args=arguments,
             description=self._description(call, ability),
         )
-        return protocol.ToolRequest(msg_id=self._msg_id, call_id=call.called.call_id, tool=tool)
+        return protocol.ToolRequestFrame(msg_id=self._msg_id, call_id=call.called.call_id, tool=tool)
 
     def _description(self, call: Call, ability: Ability) -> str:
         """With the reason for a question that an earlier permission did not answer, and the file that is really meant."""
@@ -148,7 +148,7 @@ class Round:
             self._queue(call, call.ability)
             return
         reason = decision.reason or _DENIED
-        self._emit(protocol.ToolCancelled(msg_id=self._msg_id, call_id=decision.call_id, reason=reason))
+        self._emit(protocol.ToolCancelledFrame(msg_id=self._msg_id, call_id=decision.call_id, reason=reason))
         self._outputs[decision.call_id] = ToolOutput(
             decision.call_id, f"Tool denied: {reason}", is_error=True
         )
@@ -166,7 +166,9 @@ class Round:
         assert call.ability is not None  # noqa: S101 - see _announce
         call_id, ability = call.called.call_id, call.ability
         self._running.add(call_id)
-        self._emit(protocol.ToolRunning(msg_id=self._msg_id, call_id=call_id, tool_name=call.called.name))
+        self._emit(
+            protocol.ToolRunningFrame(msg_id=self._msg_id, call_id=call_id, tool_name=call.called.name)
+        )
         threading.Thread(
             target=self._work,
             args=(call_id, ability, call.called.arguments),
@@ -196,7 +198,7 @@ class Round:
         if not outcome.ok:
             self.failed.append(call_id)
         self._emit(
-            protocol.ToolResult(
+            protocol.ToolResultFrame(
                 msg_id=self._msg_id,
                 call_id=call_id,
                 tool_name=call.called.name,
@@ -215,5 +217,5 @@ class Round:
         self._desk.withdraw(list(self._waiting))
         for call_id in self._calls:
             if call_id not in self._outputs:
-                self._emit(protocol.ToolCancelled(msg_id=self._msg_id, call_id=call_id, reason=STOPPED))
+                self._emit(protocol.ToolCancelledFrame(msg_id=self._msg_id, call_id=call_id, reason=STOPPED))
                 self._outputs[call_id] = ToolOutput(call_id, STOPPED, is_error=True)

@@ -25,7 +25,12 @@ STOP_GRACE = 0.7  # seconds; the protocol's readers expect the end within one
 _EMPTY_ANSWER = "Your last answer was empty. Answer the user now."
 # What is said for a model that refuses and says nothing: an empty answer must not leave the reader to wonder.
 _REFUSED = "The model refused to answer this."
-_OF_A_CALL = (protocol.ToolRequest, protocol.ToolRunning, protocol.ToolResult, protocol.ToolCancelled)
+_OF_A_CALL = (
+    protocol.ToolRequestFrame,
+    protocol.ToolRunningFrame,
+    protocol.ToolResultFrame,
+    protocol.ToolCancelledFrame,
+)
 
 
 class Run:
@@ -76,7 +81,7 @@ class Run:
         at_end: Callable[[], None] | None = None,
     ) -> None:
         """Answer these blocks of the user (or what makes them, if that takes time); `at_end` follows the end."""
-        self._emit(protocol.StreamStart(msg_id=self._msg_id))
+        self._emit(protocol.StreamStartFrame(msg_id=self._msg_id))
         try:
             self._conversation.add(Turn("user", tuple(blocks() if callable(blocks) else blocks)))
             self._answer()
@@ -108,7 +113,7 @@ class Run:
             answer = self._ask(with_tools=not last)
             if self.finished == "refusal" and not answer.calls:
                 if not answer.text:
-                    self._emit(protocol.TextDelta(msg_id=self._msg_id, text=_REFUSED))
+                    self._emit(protocol.TextDeltaFrame(msg_id=self._msg_id, text=_REFUSED))
                 return  # asking again would only be refused again
             if not answer.calls or last:
                 if answer.text or retried:
@@ -151,11 +156,11 @@ class Run:
         match piece:
             case Said(text):
                 answer.add(piece)
-                self._emit(protocol.TextDelta(msg_id=self._msg_id, text=text))
+                self._emit(protocol.TextDeltaFrame(msg_id=self._msg_id, text=text))
             case Thought(text):
                 answer.add(piece)
                 if text:
-                    self._emit(protocol.Thinking(msg_id=self._msg_id, text=text))
+                    self._emit(protocol.ThinkingFrame(msg_id=self._msg_id, text=text))
             case Called():
                 answer.add(replace(piece, call_id=self._conversation.desk.own_id(piece.call_id)))
             case Retrying(message):
@@ -202,13 +207,13 @@ class Run:
             self._fail("internal_error", f"The session could not be saved: {problem}", retryable=True)
 
     def _info(self, message: str) -> None:
-        self._emit(protocol.Info(msg_id=self._msg_id, message=message))
+        self._emit(protocol.InfoFrame(msg_id=self._msg_id, message=message))
 
     def _fail(self, code: str, message: str, *, retryable: bool = False) -> None:
-        problem = protocol.Problem(
+        problem = protocol.FrameProblem(
             code=code, message=redact_text(message, self._conversation.known), retryable=retryable
         )
-        self._emit(protocol.Error(msg_id=self._msg_id, error=problem))
+        self._emit(protocol.ErrorFrame(msg_id=self._msg_id, error=problem))
 
     def _emit(self, event: protocol.Event) -> None:
         with self._lock:
@@ -218,8 +223,8 @@ class Run:
     def _close(self) -> None:
         with self._lock:
             if not self._over.is_set():
-                usage = protocol.Usage(
+                usage = protocol.FrameUsage(
                     **{name: getattr(self.tokens, name) for name in Tokens.__struct_fields__}
                 )
-                self._emit_frame(protocol.StreamEnd(msg_id=self._msg_id, usage=usage))
+                self._emit_frame(protocol.StreamEndFrame(msg_id=self._msg_id, usage=usage))
                 self._over.set()

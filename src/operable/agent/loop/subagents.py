@@ -102,7 +102,7 @@ class Spawner:
         problems: list[str] = []
 
         def hear(event: protocol.Event) -> None:
-            if isinstance(event, protocol.Error):
+            if isinstance(event, protocol.ErrorFrame):
                 problems.append(event.error.message)
 
         self._make_run(conversation, hear).work([Text(prompt)])

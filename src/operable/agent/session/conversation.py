@@ -17,7 +17,7 @@ from operable.agent.session.history import Text, Tokens, ToolOutput, ToolUse, Tu
 from operable.agent.tool.ability import Ability, Scene
 from operable.agent.tool.permissions import Desk, Permissions
 from operable.kernel.redact import Known
-from operable.wire.json_stream import SetConfig
+from operable.wire.json_stream import SetConfigFrame
 
 DEFAULT_THINKING = 4096  # tokens, when thinking is wanted without an amount
 
@@ -113,7 +113,7 @@ class Conversation:
             known=self.known,
         )
 
-    def config_problem(self, config: SetConfig) -> str | None:
+    def config_problem(self, config: SetConfigFrame) -> str | None:
         """What is wrong with these wishes; None when they can be fulfilled."""
         levels = self.provider.effort_levels
         if config.effort is not None and config.effort not in levels:
@@ -129,7 +129,7 @@ class Conversation:
             return "thinking_budget is a positive number of tokens."
         return None
 
-    def configure(self, config: SetConfig) -> list[str]:
+    def configure(self, config: SetConfigFrame) -> list[str]:
         """Fulfil them; what has changed, as `name=value`."""
         tuning = self.tuning
         wanted: dict[str, Any] = {}

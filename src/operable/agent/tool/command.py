@@ -19,7 +19,7 @@ from operable.proc.excerpt import Excerpt
 from operable.proc.run import supervise
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandbox.enclosure import Enclosure, enclose
-from operable.proc.spawn import Command, prepare
+from operable.proc.spawn import PreparedCommand, prepare
 from operable.proc.tree.escalation import Graces
 
 _MECHANISM = "bubblewrap"
@@ -90,7 +90,7 @@ def choose_enclosure(scene: Scene, *, tree: bool) -> Enclosure | None:
     return enclose(mechanism, wide)
 
 
-def _inside(command: Command, place: Enclosure) -> Command:
+def _inside(command: PreparedCommand, place: Enclosure) -> PreparedCommand:
     changed = {"HOME": _HOME} if place.place.root == "system" else _CACHES
     return place.wrap(command._replace(env={**command.env, **changed}))
 
@@ -104,7 +104,7 @@ def _hidden(scene: Scene) -> tuple[str, ...]:
     return tuple(path for path in real if not any(f"{place}/".startswith(f"{path}/") for place in shown))
 
 
-def _ran(command: Command, scene: Scene, timeout: float) -> Ran:
+def _ran(command: PreparedCommand, scene: Scene, timeout: float) -> Ran:
     kept, err = Excerpt(_HEAD, _TAIL), Excerpt(_HEAD, _TAIL)
     with (
         supervise(command, on_stdout=kept.feed, on_stderr=err.feed, timeout=timeout, graces=_GRACES) as run,

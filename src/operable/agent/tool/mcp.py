@@ -59,7 +59,7 @@ class McpServers:
         self._connecting = 0
         self._changed = threading.Condition()
 
-    def add(self, server: protocol.AddMcpServer) -> None:
+    def add(self, server: protocol.AddMcpServerFrame) -> None:
         """Begin to connect; Fail when the command itself is wrong. Events report the rest."""
         check(server)
         self._known.add(*secret_values({**(server.env or {}), **(server.headers or {})}, given=True))
@@ -110,7 +110,7 @@ class McpServers:
         finally:
             self._loop.close()
 
-    def _begin(self, server: protocol.AddMcpServer) -> None:
+    def _begin(self, server: protocol.AddMcpServerFrame) -> None:
         assert self._loop is not None  # noqa: S101 - we run in it
         before, self._turn = self._turn, asyncio.Event()
         self._tasks.append(self._loop.create_task(self._keep(server, before, self._turn)))
@@ -128,7 +128,7 @@ class McpServers:
         self._ending = loop.create_task(end())
 
     async def _keep(
-        self, server: protocol.AddMcpServer, before: asyncio.Event | None, offered: asyncio.Event
+        self, server: protocol.AddMcpServerFrame, before: asyncio.Event | None, offered: asyncio.Event
     ) -> None:
         """One server, from its connection to the end of the conversation."""
         leave = asyncio.Event()
@@ -143,7 +143,7 @@ class McpServers:
                 names = self._offer(server.name, tools, session)
                 offered.set()
                 connected = True
-                self._emit(protocol.McpReady(name=server.name, tools=names))
+                self._emit(protocol.McpReadyFrame(name=server.name, tools=names))
                 self._settled()
                 await leave.wait()
         except TimeoutError:
@@ -155,7 +155,7 @@ class McpServers:
             if not connected:
                 self._settled()
 
-    async def _connected(self, server: protocol.AddMcpServer, stack: contextlib.AsyncExitStack) -> Any:
+    async def _connected(self, server: protocol.AddMcpServerFrame, stack: contextlib.AsyncExitStack) -> Any:
         streams = await stack.enter_async_context(transport(server, self._workspace))
         session = await stack.enter_async_context(client_session(streams, "operable-agent"))
         await session.initialize()
@@ -166,12 +166,12 @@ class McpServers:
             self._connecting -= 1
             self._changed.notify_all()
 
-    def _fail(self, server: protocol.AddMcpServer, reason: str) -> None:
+    def _fail(self, server: protocol.AddMcpServerFrame, reason: str) -> None:
         """Report it; from then on the host may give the name to another server."""
         with self._changed:
             self._names.discard(server.name)
         message = redact_text(f"MCP server {server.name}: {reason}", self._known)
-        self._emit(protocol.Error(error=protocol.Problem(code="config_error", message=message)))
+        self._emit(protocol.ErrorFrame(error=protocol.FrameProblem(code="config_error", message=message)))
 
     def _offer(self, server: str, tools: list[Any], session: Any) -> tuple[str, ...]:
         """Add them to the toolbox, under names that are free; which."""

@@ -9,12 +9,12 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from operable.kernel.errors import Fail
 from operable.proc.spawn import prepare
 from operable.run.mcp.process import Streams, mcp_process
-from operable.wire.json_stream import AddMcpServer
+from operable.wire.json_stream import AddMcpServerFrame
 
 _HTTP_TIMEOUT, _HTTP_SILENCE = 30.0, 300.0
 
 
-def check(server: AddMcpServer) -> None:
+def check(server: AddMcpServerFrame) -> None:
     """Fail for what cannot be meant."""
     if server.transport not in ("stdio", "sse", "streamable-http", "streamable_http"):
         raise _refused(server, "transport is stdio, sse or streamable-http")
@@ -28,11 +28,11 @@ def check(server: AddMcpServer) -> None:
         )
 
 
-def _refused(server: AddMcpServer, problem: str) -> Fail:
+def _refused(server: AddMcpServerFrame, problem: str) -> Fail:
     return Fail("usage", "MCP_SERVER_INVALID", f"AddMcpServer '{server.name[:200]}': {problem}")
 
 
-def transport(server: AddMcpServer, workspace: str) -> AbstractAsyncContextManager[Streams]:
+def transport(server: AddMcpServerFrame, workspace: str) -> AbstractAsyncContextManager[Streams]:
     """The connection of a server that was checked."""
     if server.transport == "stdio":
         argv = [server.command or "", *(server.args or ())]
@@ -46,7 +46,7 @@ def transport(server: AddMcpServer, workspace: str) -> AbstractAsyncContextManag
 
 
 @asynccontextmanager
-async def _streamable_http(server: AddMcpServer) -> AsyncIterator[Streams]:
+async def _streamable_http(server: AddMcpServerFrame) -> AsyncIterator[Streams]:
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 

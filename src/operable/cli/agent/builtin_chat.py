@@ -22,7 +22,7 @@ from operable.wire import events as e
 
 if TYPE_CHECKING:
     from operable.tool import Context
-    from operable.wire.json_stream import Problem
+    from operable.wire.json_stream import FrameProblem
 
 
 def chatted(
@@ -90,7 +90,7 @@ def _show(event: e.AnyEvent, screen: ChatScreen, dialogue: Dialogue | None) -> N
         raise Fail("cancelled", "TURN_CANCELLED", "the turn was stopped")
 
 
-def _failure(problem: Problem) -> Fail:
+def _failure(problem: FrameProblem) -> Fail:
     if problem.code == "tool_error":
         return Fail("partial", "TURN_ABORTED", problem.message)
     if problem.code == "provider_error":

@@ -13,7 +13,7 @@ from operable.host.launch.install import Installation
 from operable.host.launch.ledger import Ledger
 from operable.host.launch.places import MANIFEST, Places
 from operable.kernel.errors import EX_DATAERR, Fail
-from operable.manifest.blocks import Sandbox
+from operable.manifest.blocks import SandboxBlock
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loader import Loaded, load
 from operable.manifest.problem import ManifestError, Problem
@@ -99,7 +99,7 @@ def _problem(problem: Problem) -> ManifestProblem:
 
 def _sandbox(loaded: Loaded, manifest: AgentCli) -> str:
     """The provider, whether the block is in the manifest or in a file that it names."""
-    if isinstance(manifest.sandbox, Sandbox):
+    if isinstance(manifest.sandbox, SandboxBlock):
         return manifest.sandbox.provider
     bound = loaded.bound.get("sandbox")
     return bound.value.provider if bound is not None else ""

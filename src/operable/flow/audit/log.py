@@ -23,7 +23,7 @@ from operable.kernel.redact import Known, Redactor, as_known
 from operable.state.atomic import NotRegularError
 from operable.state.sealed_end import DamagedError
 from operable.state.sealed_head import Head, UnreadableHeadError, load_public_key, read_head
-from operable.state.sealed_log import ROTATE_AT, LockError, Opened, SealedLog
+from operable.state.sealed_log import ROTATE_AT, LockError, OpenRecord, SealedLog
 from operable.state.sealed_record import LOST
 from operable.state.sealed_settings import SettingError, operator_log
 from operable.state.sealed_verdict import check, frozen
@@ -41,7 +41,7 @@ class Begun:
     """An execution whose start is on disk."""
 
     log: SealedLog
-    opened: Opened
+    opened: OpenRecord
     record: Json
 
 

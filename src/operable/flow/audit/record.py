@@ -13,7 +13,7 @@ from typing import Any
 from operable.flow.canonical import canonical_text, hash_text, parse
 from operable.flow.trust.identity.sessions import timestamp
 from operable.state.sealed_head import Head
-from operable.state.sealed_record import LOST, Place, SealedRecord
+from operable.state.sealed_record import LOST, RecordPosition, SealedRecord
 
 Json = dict[str, Any]
 GENESIS = "sha256:" + "0" * 64
@@ -26,7 +26,7 @@ class ExecutionFormat:
     genesis = GENESIS
     continues_unsealed = True
 
-    def seal(self, record: Json, place: Place) -> tuple[bytes, str, str]:
+    def seal(self, record: Json, place: RecordPosition) -> tuple[bytes, str, str]:
         chain: Json = {"seq": place.seq, "prev": place.prev}
         if place.kind is not None or place.opens:
             chain["kind"] = place.kind or STARTED

@@ -23,7 +23,7 @@ from operable.flow.run.allowed_paths import check_unchanged, folders, is_inside
 from operable.kernel.errors import Fail
 from operable.proc.sandbox import enclosure
 from operable.proc.sandbox.confinement import Confinement, sandbox
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 
 Json = dict[str, Any]
 _OFF = ("off", "0", "false", "disabled", "none")
@@ -42,7 +42,7 @@ class Enclosure:
     report: tuple[dict[str, str], ...] = ()
     _place: enclosure.Enclosure | None = None
 
-    def wrap(self, command: Command, folders: Sequence[str] = ()) -> Command:
+    def wrap(self, command: PreparedCommand, folders: Sequence[str] = ()) -> PreparedCommand:
         """The command as it is started inside. Its program can be read there, and so can `folders` (credential files)."""
         if self._place is None:
             return command
@@ -92,7 +92,7 @@ def enclosed(
     with place:
         try:
             # Everything that would be refused later is refused now, before an approval or a credential is spent.
-            place.wrap(Command(("true",), "/bin/true", {}, None))
+            place.wrap(PreparedCommand(("true",), "/bin/true", {}, None))
         except Fail as problem:
             raise unavailable(wanted, problem.message) from None
         yield Enclosure(tuple(item.as_dict() for item in place.report), place)

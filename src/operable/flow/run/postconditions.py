@@ -12,7 +12,7 @@ from operable.flow.errors import FlowError
 from operable.flow.run.enclosure import Enclosure
 from operable.flow.run.process import Ran, run_command
 from operable.kernel.errors import Fail
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 
 Json = dict[str, Any]
 _SHELL = "/bin/sh"
@@ -23,7 +23,7 @@ def check(
     verify: Mapping[str, Any], *, cwd: str, environment: Mapping[str, str], enclosure: Enclosure
 ) -> Ran:
     """Run the step. A step that could not be run has not passed."""
-    command = Command(("sh", "-c", verify["shell"]), _SHELL, dict(environment), cwd)
+    command = PreparedCommand(("sh", "-c", verify["shell"]), _SHELL, dict(environment), cwd)
     try:
         wrapped = enclosure.wrap(command)
     except FlowError:

@@ -10,9 +10,9 @@ import signal
 from dataclasses import dataclass
 
 from operable.kernel.errors import Fail
-from operable.proc.child import Child, End
+from operable.proc.child import Child, ChildEnd
 from operable.proc.run import supervise
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 from operable.proc.tree.escalation import Graces
 
 # stdout and stderr together, as other runners of these manifests have it.
@@ -39,7 +39,7 @@ class Ran:
 
 
 def run_command(
-    command: Command,
+    command: PreparedCommand,
     *,
     stdin: str | None = None,
     timeout: float | None = None,
@@ -79,7 +79,7 @@ class _Capture:
 
     def __init__(self, limit: int) -> None:
         self.child: Child | None = None
-        self.end: End | None = None
+        self.end: ChildEnd | None = None
         self._limit = limit
         self._stdout = bytearray()
         self._stderr = bytearray()

@@ -11,7 +11,7 @@ from operable.flow.run.execution import Execution
 from operable.flow.run.process import Ran, run_command
 from operable.kernel.errors import Fail
 from operable.proc.executable import resolve
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 
 
 class Work(Protocol):
@@ -34,7 +34,9 @@ class ShellWork:
         argv = (shell["program"], *(shell.get("args") or ()))
         try:
             program = resolve(shell["program"], env=environment, cwd=bound.cwd)
-            command = self._enclosure.wrap(Command(argv, program, environment, bound.cwd), given.folders)
+            command = self._enclosure.wrap(
+                PreparedCommand(argv, program, environment, bound.cwd), given.folders
+            )
         except FlowError:
             raise
         except Fail as problem:

@@ -30,13 +30,13 @@ class TaskCommands:
         """What the line prints. ValueError says why there is nothing; FlowError if the contract cannot be enforced."""
         from operable.flow.run.enclosure import enclosed
         from operable.flow.run.process import run_command
-        from operable.proc.spawn import Command
+        from operable.proc.spawn import PreparedCommand
 
         environment = {**self.environment, **extra}
         limit = timeout if self.timeout is None else min(timeout, self.timeout)
         # Relative paths mean the caller's folder, as for files; a strict contract shows only the task's own.
         folder = self.cwd if self.contract.get("sandbox") == "strict" else self.base
-        command = Command(("sh", "-c", line), _SHELL, environment, folder)
+        command = PreparedCommand(("sh", "-c", line), _SHELL, environment, folder)
         with enclosed(
             self.contract, cwd=self.cwd, base=self.base, environment=environment, mode=self.sandbox_mode
         ) as enclosure:

@@ -130,12 +130,12 @@ class SchedulerClient:
     def _command(self, arguments: list[str]) -> Any:
         from operable.proc.environment import environment
         from operable.proc.executable import resolve
-        from operable.proc.spawn import Command
+        from operable.proc.spawn import PreparedCommand
 
         extra = {"SCHEDULER_DB": os.path.join(self.cwd, self.db_path)} if self.db_path else None
         variables = environment(extra, inherit=_INHERITED, source=self.environment)
         argv = (*self.invocation.argv, "--json", *arguments)
-        return Command(argv, resolve(argv[0], env=variables, cwd=self.cwd), variables, self.cwd)
+        return PreparedCommand(argv, resolve(argv[0], env=variables, cwd=self.cwd), variables, self.cwd)
 
 
 def _reason(stdout: bytes, stderr: str) -> tuple[str, str | None]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 from operable.host.arm import Answer, CallWithdrawn
 from operable.kernel.errors import Fail
 from operable.wire.events import Choice, Notice
-from operable.wire.jsonrpc import Link
+from operable.wire.jsonrpc import RpcLink
 
 _CANCELLED: Final = {"outcome": {"outcome": "cancelled"}}
 _ONCE: Final = frozenset(
@@ -37,7 +37,7 @@ class _Ask:
 class Asks:
     """The open questions of one session."""
 
-    def __init__(self, link: Link, session_id: str) -> None:
+    def __init__(self, link: RpcLink, session_id: str) -> None:
         self._link = link
         self._session_id = session_id
         self._open: dict[str, _Ask] = {}

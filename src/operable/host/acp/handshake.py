@@ -10,7 +10,7 @@ from typing import Any, Final
 from operable.host.acp import dialects
 from operable.host.acp.failures import AUTH_REQUIRED, UNSUPPORTED_VERSION
 from operable.host.arm import Happening, NeedsAuth, Opening, PeerError
-from operable.wire.jsonrpc import Link, RpcError
+from operable.wire.jsonrpc import RpcError, RpcLink
 
 Wish = tuple[str, dict[str, Any]]
 """A request that chooses something: its method and its parameters."""
@@ -26,7 +26,7 @@ _ROUNDS: Final = 1000
 class Handshake:
     """The opening of one session. `heard` counts the replayed words: those of the agent, and all of them."""
 
-    def __init__(self, link: Link, opening: Opening, heard: Callable[[], tuple[int, int]]) -> None:
+    def __init__(self, link: RpcLink, opening: Opening, heard: Callable[[], tuple[int, int]]) -> None:
         self._link = link
         self._opening = opening
         self._heard = heard

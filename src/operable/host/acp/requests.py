@@ -18,7 +18,7 @@ from operable.host.acp.turn import Turn
 from operable.host.arm import Answer, CallWithdrawn, ClientCall, Happening, Opening
 from operable.wire import acp, jsonrpc
 from operable.wire.events import AgentPrompt, Notice
-from operable.wire.jsonrpc import Link, Malformed
+from operable.wire.jsonrpc import MalformedMessage, RpcLink
 
 _TERMINAL: Final = frozenset(
     f"terminal/{word}" for word in ("create", "output", "wait_for_exit", "kill", "release")
@@ -29,7 +29,9 @@ _Taker = Callable[[str, str, dict[str, Any], Turn | None], list[Happening]]
 class Requests:
     """Takes the requests of one agent, and knows which of them the host still works on."""
 
-    def __init__(self, link: Link, opening: Opening, calls: Calls, asks: Asks, handshake: Handshake) -> None:
+    def __init__(
+        self, link: RpcLink, opening: Opening, calls: Calls, asks: Asks, handshake: Handshake
+    ) -> None:
         self._link = link
         self._opening = opening
         self._calls = calls
@@ -37,7 +39,7 @@ class Requests:
         self._handshake = handshake
         self._served: set[str] = set()
 
-    def take(self, message: jsonrpc.Message, turn: Turn | None) -> list[Happening]:
+    def take(self, message: jsonrpc.RpcMessage, turn: Turn | None) -> list[Happening]:
         method = str(message.method)
         request_id = None if message.id is UNSET else message.id
         taker = self._taker(method)
@@ -54,7 +56,7 @@ class Requests:
             if self._is_foreign(params):
                 return self._deny_foreign(key, method, params)
             return taker(key, method, params, turn)
-        except Malformed as fault:
+        except MalformedMessage as fault:
             text = f"Invalid params: {fault.code}"
             if key is None or not self._link.refuse(key, jsonrpc.INVALID_PARAMS, text):
                 self._link.refuse_id(request_id, jsonrpc.INVALID_PARAMS, text)

@@ -14,9 +14,9 @@ from operable.host.acp.dialects import Settings
 from operable.host.arm import Happening
 from operable.wire import acp, events
 from operable.wire.events import (
+    AgentPlan,
     ModeChange,
     Notice,
-    Plan,
     PlanEntry,
     TextDelta,
     Thought,
@@ -37,13 +37,13 @@ class Updates:
         self.heard = (0, 0)
         """How many pieces of history were replayed: those that are the agent's, and all."""
         self._facts: dict[type, Callable[[Any], list[Happening]]] = {
-            acp.Usage: self._usage,
+            acp.AcpUsage: self._usage,
             acp.CurrentMode: self._mode,
             acp.ConfigOptions: self._options,
             acp.Commands: self._commands,
             acp.SessionInfo: self._info,
-            acp.Told: self._told,
-            acp.Compaction: self._compaction,
+            acp.AcpNotice: self._told,
+            acp.AcpCompaction: self._compaction,
         }
         self._acts: dict[type, Callable[[Any], list[Happening]]] = {
             **self._facts,
@@ -142,7 +142,7 @@ class Updates:
             PlanEntry(entry.content, entry.priority or "medium", entry.status or "pending")
             for entry in update.entries
         )
-        return [Plan(self._session_id, tuple(entries))]
+        return [AgentPlan(self._session_id, tuple(entries))]
 
     def _plan_update(self, update: acp.PlanUpdate) -> list[Happening]:
         plan = update.plan if isinstance(update.plan, dict) else {}
@@ -157,7 +157,7 @@ class Updates:
                 )
                 for entry in found
             )
-            return [Plan(self._session_id, rows)]
+            return [AgentPlan(self._session_id, rows)]
         text = plan.get("content") or plan.get("uri")
         return [self._notice("plan", str(text))] if text else []
 
@@ -175,7 +175,7 @@ class Updates:
 
     # --- facts: they may come at any time ----------------------------------------------------------------------------
 
-    def _usage(self, update: acp.Usage) -> list[Happening]:
+    def _usage(self, update: acp.AcpUsage) -> list[Happening]:
         cost = update.cost.get("amount") if isinstance(update.cost, dict) else None
         return [
             UsageUpdate(
@@ -206,11 +206,11 @@ class Updates:
     def _info(self, update: acp.SessionInfo) -> list[Happening]:
         return [self._notice("title", update.title)] if update.title else []
 
-    def _told(self, update: acp.Told) -> list[Happening]:
+    def _told(self, update: acp.AcpNotice) -> list[Happening]:
         text = f"{update.title}: {update.description}" if update.description else update.title
         return [self._notice("agent", text, {"severity": update.severity})]
 
-    def _compaction(self, update: acp.Compaction) -> list[Happening]:
+    def _compaction(self, update: acp.AcpCompaction) -> list[Happening]:
         return [self._notice("compaction", update.error or update.status)]
 
     def _notice(self, code: str, message: str, data: Any = None) -> Notice:

@@ -31,7 +31,7 @@ from operable.host.arm import Answer, Arm, Happening, KnownSession, Listed, Mess
 from operable.kernel.errors import Fail
 from operable.wire import acp, jsonrpc
 from operable.wire.events import CANCELLED, COMPLETED, ERROR, AgentError, Failure, Notice, TurnEnd
-from operable.wire.jsonrpc import Malformed, RpcError
+from operable.wire.jsonrpc import MalformedMessage, RpcError
 
 _NOISE_LIMIT: Final = 4096
 """Bytes of a stray line that are passed on; the rest does not help."""
@@ -41,7 +41,7 @@ class AcpConnection:
     """One conversation with an agent; see `operable.host.arm.Connection`."""
 
     def __init__(self) -> None:
-        self._link = jsonrpc.Link()
+        self._link = jsonrpc.RpcLink()
         self._turn: Turn | None = None
         self._started = False
         self._closing = False
@@ -165,7 +165,7 @@ class AcpConnection:
             if message.id is not UNSET:
                 return self._requests.take(message, self._turn)
             return self._notification(message)
-        except Malformed as fault:
+        except MalformedMessage as fault:
             return [Noise(line[:_NOISE_LIMIT], fault.code)]
         except acp.UnknownUpdate as unknown:
             return [self._notice("unknown_update", unknown.kind[:200])]
@@ -175,7 +175,7 @@ class AcpConnection:
         if params.session_id != agent_id and agent_id is not None:
             # A session inside the session (sub-agents, forks): worth knowing, but no part of this turn.
             return [self._notice("other_session", str(type(update).__struct_config__.tag))]
-        if type(update) is acp.State:
+        if type(update) is acp.AcpState:
             return self._state(update)
         if turn is None:
             return [*self._updates.outside(update, replaying=self._handshake.replaying)]
@@ -183,7 +183,7 @@ class AcpConnection:
         told: list[Any] = self._updates.in_turn(update)
         return told
 
-    def _state(self, update: acp.State) -> list[Happening]:
+    def _state(self, update: acp.AcpState) -> list[Happening]:
         """Version 2: the agent runs, waits, or is idle. Idle before it took our prompt is not the end of our turn."""
         turn = self._turn
         if turn is None or self._handshake.peer.version != 2:
@@ -191,13 +191,13 @@ class AcpConnection:
         if update.state != "idle":
             turn.begun = True
         elif turn.begun and update.stop_reason == "error":
-            error = jsonrpc.Message(error=update.error or {}).failure() or RpcError()
+            error = jsonrpc.RpcMessage(error=update.error or {}).failure() or RpcError()
             return self._end_turn(ERROR, "error", failed=failures.failure(error))
         elif turn.begun:
             return self._stop(update.stop_reason, {"usage": update.usage, "_meta": update.meta})
         return []
 
-    def _notification(self, message: jsonrpc.Message) -> list[Happening]:
+    def _notification(self, message: jsonrpc.RpcMessage) -> list[Happening]:
         if message.method == "$/cancel_request":
             key = self._link.key_of(jsonrpc.params_of(message.params).get("requestId"))
             return self._requests.withdraw(key) if key else []
@@ -205,7 +205,7 @@ class AcpConnection:
             return [self._notice("input_complete", "What the agent asked for was done elsewhere.")]
         return [self._notice("extension", str(message.method)[:200])]
 
-    def _response(self, message: jsonrpc.Message) -> list[Happening]:
+    def _response(self, message: jsonrpc.RpcMessage) -> list[Happening]:
         ours, purpose = self._link.settle(message.id)
         error = message.failure()
         if not ours:
@@ -215,7 +215,7 @@ class AcpConnection:
         if error is None:
             try:
                 result = jsonrpc.params_of(message.result)
-            except Malformed as fault:
+            except MalformedMessage as fault:
                 error = RpcError(jsonrpc.INTERNAL_ERROR, f"The agent's answer is not an object: {fault.code}")
         react, *about = purpose
         happened: list[Happening] = react(result, error, *about)

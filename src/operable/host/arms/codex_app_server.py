@@ -34,8 +34,8 @@ from operable.wire.events import (
     CANCELLED,
     COMPLETED,
     AgentError,
+    AgentPlan,
     ModeChange,
-    Plan,
     UsageUpdate,
 )
 
@@ -229,7 +229,7 @@ class CodexAppServer:
             case "turn/completed":
                 return self._finished(mapping(params.get("turn")))
             case "turn/plan/updated":
-                return [Plan(self._opening.session_id, plan_of(params.get("plan")))]
+                return [AgentPlan(self._opening.session_id, plan_of(params.get("plan")))]
             case "thread/tokenUsage/updated":
                 read = self._meter.read(string(params.get("turnId")), mapping(params.get("tokenUsage")))
                 return [UsageUpdate(self._opening.session_id, *read)]

@@ -20,7 +20,7 @@ from operable.host.codex.items import camel, plan_of, tool_of
 from operable.host.conversation import Conversation
 from operable.host.one_shot import OneShot, refuse_images
 from operable.host.peer import Odometer, count, mapping, parse, session_word, string, with_files
-from operable.wire.events import COMPLETED, ERROR, AgentError, Plan, Usage
+from operable.wire.events import COMPLETED, ERROR, AgentError, AgentPlan, Usage
 
 
 class ThreadMeter:
@@ -95,7 +95,7 @@ class CodexTurn:
             case "reasoning" if is_done:
                 return books.thought(string(item.get("text")))
             case "todoList":
-                return [Plan(books.session_id, plan_of(item.get("items")))]
+                return [AgentPlan(books.session_id, plan_of(item.get("items")))]
             case "error":
                 return books.notice("warning", string(item.get("message")))
         return []

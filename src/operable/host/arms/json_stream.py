@@ -62,7 +62,7 @@ class JsonStream:
     def __init__(self) -> None:
         self._books = Conversation()
         self._opening = Opening(cwd="", session_id="")
-        self._ready: wire.Ready | None = None
+        self._ready: wire.ReadyFrame | None = None
         self._message_id = ""
         self._sent = 0
         self._earlier: deque[str] = deque(maxlen=_REMEMBERED)
@@ -77,7 +77,7 @@ class JsonStream:
             event = wire.decode_event(line)
         except wire.BadFrame as error:
             return [Noise(line, str(error))]
-        if isinstance(event, wire.Unknown):
+        if isinstance(event, wire.UnknownFrame):
             return self._books.notice("unknown_event", f"The agent sent {event.type!r}.", event.fields)
         message_id = getattr(event, "msg_id", None)
         if message_id and message_id != self._message_id and message_id in self._earlier:
@@ -99,7 +99,7 @@ class JsonStream:
         for question in self._books.open_questions():
             self.answer(question, Answer(allowed=False, cancelled=True))
         self._books.cancelling = True
-        self._write(wire.Stop())
+        self._write(wire.StopFrame())
         return []
 
     def answer(self, request_id: str, answer: Answer) -> list[Happening]:
@@ -109,11 +109,13 @@ class JsonStream:
             return []
         if is_allowed:
             self._write(
-                wire.ToolApprove(call_id=call_id, scope="always" if answer.option_id == "always" else "once")
+                wire.ToolApproveFrame(
+                    call_id=call_id, scope="always" if answer.option_id == "always" else "once"
+                )
             )
         else:
             reason = answer.reason or ("The user cancelled the turn." if answer.cancelled else "Denied.")
-            self._write(wire.ToolDeny(call_id=call_id, reason=reason))
+            self._write(wire.ToolDenyFrame(call_id=call_id, reason=reason))
         return []
 
     def reply(self, call_id: str, result: Any = None, error: Mapping[str, Any] | None = None) -> None:
@@ -128,16 +130,16 @@ class JsonStream:
         if settings and (self._is_seed() or not settings.keys() <= _CONFIGURABLE):
             return False
         if mode is not None:
-            self._write(wire.SetMode(mode=mode))
+            self._write(wire.SetModeFrame(mode=mode))
         if settings:
-            self._write(wire.SetConfig(**settings))
+            self._write(wire.SetConfigFrame(**settings))
         return mode is not None or bool(settings)
 
     def ping(self) -> bool:
         """Ask for a sign of life, which comes as a Notice `pong`; False: this version has none."""
         if self._is_seed():
             return False
-        self._write(wire.Ping())
+        self._write(wire.PingFrame())
         return True
 
     def close(self) -> None:
@@ -154,38 +156,38 @@ class JsonStream:
     def _happened(self, event: wire.Event) -> list[Happening]:  # noqa: C901, PLR0911 - one case per kind of event
         books = self._books
         match event:
-            case wire.Ready():
+            case wire.ReadyFrame():
                 return self._opened(event)
-            case wire.TextDelta():
+            case wire.TextDeltaFrame():
                 return books.text(event.text, event.msg_id or None)
-            case wire.Thinking():
+            case wire.ThinkingFrame():
                 return books.thought(event.text)
-            case wire.ToolRequest(call_id=call_id, tool=tool):
+            case wire.ToolRequestFrame(call_id=call_id, tool=tool):
                 return self._requested(call_id, tool)
-            case wire.ToolRunning(call_id=call_id, tool_name=name):
+            case wire.ToolRunningFrame(call_id=call_id, tool_name=name):
                 return books.call(call_id, name, kind=_KINDS_BY_NAME.get(name, "other"))
-            case wire.ToolResult(call_id=call_id, tool_name=name):
+            case wire.ToolResultFrame(call_id=call_id, tool_name=name):
                 return books.result(call_id, _output(event), is_error=event.status != "success", name=name)
-            case wire.ToolCancelled(call_id=call_id):
+            case wire.ToolCancelledFrame(call_id=call_id):
                 return books.result(call_id, event.reason, is_error=True)
-            case wire.StreamEnd():
+            case wire.StreamEndFrame():
                 return self._ended(event)
-            case wire.Error(error=problem):
+            case wire.ErrorFrame(error=problem):
                 data = problem.extra or None
                 return books.error(problem.message, problem.code, retryable=problem.retryable, data=data)
-            case wire.Info():
+            case wire.InfoFrame():
                 is_echo = event.msg_id == "" and _ECHO.match(event.message)
                 return [] if is_echo else books.notice("info", event.message)
-            case wire.ConfigChanged():
+            case wire.ConfigChangedFrame():
                 return self._changed(event.capabilities)
-            case wire.McpReady():
+            case wire.McpReadyFrame():
                 return books.notice("mcp_ready", f"MCP server {event.name!r} is ready.", list(event.tools))
-            case wire.Pong():
+            case wire.PongFrame():
                 return books.notice("pong", "The agent is alive.")
             case _:  # stream_start: the turn began when its message was sent
                 return []
 
-    def _opened(self, ready: wire.Ready) -> list[Happening]:
+    def _opened(self, ready: wire.ReadyFrame) -> list[Happening]:
         if self._ready is not None:
             return self._books.notice("outside_turn", "The agent said `ready` a second time.")
         self._ready = ready
@@ -216,7 +218,7 @@ class JsonStream:
         for server in opening.mcp_servers:
             self._write(_mcp_server(server))
         if opening.history:
-            self._write(wire.InitHistory(text=opening.history))
+            self._write(wire.InitHistoryFrame(text=opening.history))
         self.select(mode=opening.mode)
         settings = {**({"model": opening.model} if opening.model else {}), **opening.options}
         if unknown := [name for name, value in settings.items() if not self.select(option=(name, value))]:
@@ -226,22 +228,22 @@ class JsonStream:
         """Something for an earlier message. What the agent does then is still judged."""
         books, session_id = self._books, self._opening.session_id
         match event:
-            case wire.ToolRequest(call_id=call_id, tool=tool):
-                self._write(wire.ToolDeny(call_id=call_id, reason="The turn has ended."))
+            case wire.ToolRequestFrame(call_id=call_id, tool=tool):
+                self._write(wire.ToolDenyFrame(call_id=call_id, reason="The turn has ended."))
                 return books.call_late(ToolCall(session_id, call_id, tool.name, tool.args, _kind(tool)))
-            case wire.ToolRunning(call_id=call_id, tool_name=name) if not books.has_seen(call_id):
+            case wire.ToolRunningFrame(call_id=call_id, tool_name=name) if not books.has_seen(call_id):
                 kind = _KINDS_BY_NAME.get(name, "other")
                 return books.call_late(ToolCall(session_id, call_id, name, {}, kind))
-            case wire.ToolResult(call_id=call_id, tool_name=name):
+            case wire.ToolResultFrame(call_id=call_id, tool_name=name):
                 result = ToolResult(session_id, call_id, _output(event), event.status != "success")
                 return books.result_late(result, name)
         return books.notice("outside_turn", f"The agent sent {_tag(event)!r} for an earlier message.")
 
-    def _requested(self, call_id: str, tool: wire.ToolUse) -> list[Happening]:
+    def _requested(self, call_id: str, tool: wire.FrameTool) -> list[Happening]:
         books = self._books
         if not books.running or books.cancelling:
             # No user is there to decide, and an agent without an answer waits forever.
-            self._write(wire.ToolDeny(call_id=call_id, reason="The turn was cancelled."))
+            self._write(wire.ToolDenyFrame(call_id=call_id, reason="The turn was cancelled."))
             return books.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
         called = books.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
         if books.question_about(call_id.__eq__) is not None:
@@ -256,13 +258,13 @@ class JsonStream:
             call_id=call_id,
         )
 
-    def _ended(self, event: wire.StreamEnd) -> list[Happening]:
+    def _ended(self, event: wire.StreamEndFrame) -> list[Happening]:
         if not self._books.running:
             return []
         reason = CANCELLED if self._books.cancelling else ERROR if self._books.failed else COMPLETED
         return self._books.end(reason, usage=self._turn_usage(event.usage) if event.usage else None)
 
-    def _turn_usage(self, told: wire.Usage) -> Usage:
+    def _turn_usage(self, told: wire.FrameUsage) -> Usage:
         names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
         total = Usage(*(count(getattr(told, name)) for name in names))
         return self._meter.turn(total) if self._counts_per_session() else total
@@ -273,7 +275,7 @@ class JsonStream:
             return bool(told == "session")
         return self._ready is not None and self._ready.version not in {*_OWN_VERSIONS, ""}
 
-    def _changed(self, abilities: wire.Capabilities) -> list[Happening]:
+    def _changed(self, abilities: wire.FrameCapabilities) -> list[Happening]:
         model = abilities.extra.get("current_model")
         return [
             ModeChange(
@@ -295,26 +297,26 @@ def _tag(event: wire.Event) -> str:
     return str(event.__struct_config__.tag)
 
 
-def _kind(tool: wire.ToolUse) -> str:
+def _kind(tool: wire.FrameTool) -> str:
     by_name = _KINDS_BY_NAME.get(tool.name)
     return _KINDS.get(tool.category) or by_name or "other" if tool.category != "info" else by_name or "read"
 
 
-def _output(event: wire.ToolResult) -> Any:
+def _output(event: wire.ToolResultFrame) -> Any:
     if event.output_type == "text" and event.metadata is None:
         return event.output
     told = {"type": event.output_type, "output": event.output, "metadata": event.metadata}
     return {name: value for name, value in told.items() if value is not None}
 
 
-def _facts(abilities: wire.Capabilities) -> dict[str, Any]:
+def _facts(abilities: wire.FrameCapabilities) -> dict[str, Any]:
     names = (name for name in abilities.__struct_fields__ if name != "extra")
     return {**{name: getattr(abilities, name) for name in names}, **abilities.extra}
 
 
-def _mcp_server(server: Mapping[str, Any]) -> wire.AddMcpServer:
+def _mcp_server(server: Mapping[str, Any]) -> wire.AddMcpServerFrame:
     reached_by = transport(server)
-    return wire.AddMcpServer(
+    return wire.AddMcpServerFrame(
         name=str(server.get("name", "")),
         transport="streamable-http" if reached_by == "http" else reached_by,
         command=server.get("command"),

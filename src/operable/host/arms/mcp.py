@@ -46,7 +46,7 @@ from operable.wire.events import (
     ToolResult,
     TurnEnd,
 )
-from operable.wire.jsonrpc import Malformed, RpcError
+from operable.wire.jsonrpc import MalformedMessage, RpcError
 
 _NOISE_LIMIT: Final = 4096
 """Bytes of a stray line that are passed on; the rest does not help."""
@@ -58,7 +58,7 @@ class McpConnection:
     """One conversation with an agent; see `operable.host.arm.Connection`."""
 
     def __init__(self) -> None:
-        self._link = jsonrpc.Link()
+        self._link = jsonrpc.RpcLink()
         self._opening = Opening("/", "")
         self._asks = Asks(self._link, self._opening)
         self._started = False
@@ -162,13 +162,13 @@ class McpConnection:
             if message.method is UNSET:
                 return self._response(message)
             params = jsonrpc.params_of(message.params)
-        except Malformed as fault:
+        except MalformedMessage as fault:
             return [Noise(line[:_NOISE_LIMIT], fault.code)]
         if message.id is UNSET:
             return self._notification(str(message.method), params)
         return self._asks.take(message.id, str(message.method), params, in_turn=self._turn is not None)
 
-    def _response(self, message: jsonrpc.Message) -> list[Happening]:
+    def _response(self, message: jsonrpc.RpcMessage) -> list[Happening]:
         ours, react = self._link.settle(message.id)
         error = message.failure()
         if not ours:
@@ -181,7 +181,7 @@ class McpConnection:
         if error is None:
             try:
                 result = jsonrpc.params_of(message.result)
-            except Malformed as fault:
+            except MalformedMessage as fault:
                 error = RpcError(jsonrpc.INTERNAL_ERROR, f"The agent's answer is not an object: {fault.code}")
         happened: list[Happening] = react(result, error)
         return happened

@@ -22,11 +22,11 @@ from operable.kernel.redact import Known, Redactor
 from operable.state import sealed_head
 from operable.state.sealed_end import DamagedError
 from operable.state.sealed_head import Head, load_public_key
-from operable.state.sealed_log import ROTATE_AT, Draft, Opened, SealedLog
+from operable.state.sealed_log import ROTATE_AT, OpenRecord, RecordDraft, SealedLog
 from operable.state.sealed_settings import SettingError, operator_log
 from operable.state.sealed_verdict import check, frozen
 
-__all__ = ["Audit", "Head", "Opened", "Problem", "Verified", "parse_head", "read_audit", "verify_audit"]
+__all__ = ["Audit", "Head", "OpenRecord", "Problem", "Verified", "parse_head", "read_audit", "verify_audit"]
 
 # A record is for people and machines that ask "what happened", not a copy of the data.
 VALUE_LIMIT = 4096
@@ -100,7 +100,7 @@ class Audit:
         self._workspace = workspace
         self._count_sessions = count_sessions
         self._log: SealedLog | None = None
-        self._due: list[Draft] = []
+        self._due: list[RecordDraft] = []
 
     def record(
         self,
@@ -111,7 +111,7 @@ class Audit:
         output: Any = None,
         decision: tuple[str, str] | None = None,
         metadata: Mapping[str, Any] | None = None,
-        closes: Opened | None = None,
+        closes: OpenRecord | None = None,
         later: bool = False,
     ) -> None:
         """Append one record; `decision` is (policy reference, allow|deny|…), `closes` is what it ends.
@@ -119,7 +119,7 @@ class Audit:
         It is on disk when this returns; `later`: with the next record or `flush`, for what has happened already. Fail
         io/AUDIT_UNWRITABLE, validation/AUDIT_DAMAGED or config/AUDIT_SETTING_INVALID: do not go on.
         """
-        draft = Draft(self._entry(action, subject, input, output, decision, metadata), closes=closes)
+        draft = RecordDraft(self._entry(action, subject, input, output, decision, metadata), closes=closes)
         self._due.append(draft)
         if not later:
             self.flush()
@@ -133,11 +133,11 @@ class Audit:
         decision: tuple[str, str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         later: bool = False,
-    ) -> Opened:
+    ) -> OpenRecord:
         """Append the record of something that begins now. Nothing of it may happen before it is on disk."""
         entry = self._entry(action, subject, input, None, decision, metadata)
-        opened = Opened()
-        self._due.append(Draft(entry, opens=opened))
+        opened = OpenRecord()
+        self._due.append(RecordDraft(entry, opens=opened))
         if not later:
             self.flush()
         return opened

@@ -17,7 +17,7 @@ import msgspec
 
 from operable.kernel.canonical import canonical_json
 from operable.state.sealed_head import Head
-from operable.state.sealed_record import Place, SealedRecord
+from operable.state.sealed_record import RecordPosition, SealedRecord
 
 GENESIS = "0" * 64
 _NOTICE = "audit."
@@ -29,7 +29,7 @@ class AuditFormat:
     genesis = GENESIS
     continues_unsealed = False
 
-    def seal(self, record: dict[str, Any], place: Place) -> tuple[bytes, str, str]:
+    def seal(self, record: dict[str, Any], place: RecordPosition) -> tuple[bytes, str, str]:
         now = spelled_time(place.now)
         entry = {**record, "seq": place.seq, "ts": max(now, place.after), "prevHash": place.prev}
         more: dict[str, Any] = {}

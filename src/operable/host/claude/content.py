@@ -11,7 +11,7 @@ from typing import Any, Final
 from operable.host.arm import Happening
 from operable.host.conversation import Conversation
 from operable.host.peer import count, mapping, parse, plain_content, string
-from operable.wire.events import Plan, PlanEntry
+from operable.wire.events import AgentPlan, PlanEntry
 
 KINDS: Final = {
     "Read": "read",
@@ -190,7 +190,7 @@ class Content:
             return []
         entries = (mapping(todo) for todo in todos)
         return [
-            Plan(
+            AgentPlan(
                 self._books.session_id,
                 tuple(
                     PlanEntry(string(entry.get("content")), status=string(entry.get("status")) or "pending")

@@ -23,7 +23,7 @@ from operable.host.http.address import same_host
 from operable.host.http.client import client, errors
 from operable.host.http.responses import Envelope, Place, body, envelope, events, refusal
 from operable.kernel.redact import Redactor, redact_url
-from operable.proc.child import End
+from operable.proc.child import ChildEnd
 from operable.proc.excerpt import Excerpt
 from operable.wire.lines import LineTooLong
 
@@ -45,7 +45,7 @@ class Remote:
         on_end: Callable[[Any], object],
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        self.end: End | None = None
+        self.end: ChildEnd | None = None
         self.too_long: str | None = None
         self._url = url
         self._given = dict(headers or {})
@@ -246,7 +246,7 @@ class Remote:
 
     def _over(self, status: int | None, cause: str | None) -> None:
         if self.end is None:
-            self.end = End(status, cause, 0.0, self._trouble)
+            self.end = ChildEnd(status, cause, 0.0, self._trouble)
             self._closing = asyncio.get_running_loop().create_task(self._hang_up())
             # Not from inside of the caller: the link may be in the middle of something.
             asyncio.get_running_loop().call_soon(self._on_end, self)

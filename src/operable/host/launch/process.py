@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from operable.host.launch.words import Line, line
 from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.kernel.redact import Redactor
-from operable.proc.child import OPEN, Child, End
+from operable.proc.child import OPEN, Child, ChildEnd
 from operable.proc.environment import secret_values
 from operable.proc.reactor import SelectorReactor
 from operable.proc.run import supervise
 from operable.proc.sandbox.inquiry import without_changes
-from operable.proc.spawn import Command, prepare
+from operable.proc.spawn import PreparedCommand, prepare
 from operable.proc.terminal import Feed, Terminal, converse
 
 # What a step may print as its value, a version check as its answer, a list of choices: a megabyte is generous.
@@ -54,14 +54,14 @@ class Surroundings:
     binary: str | None = None  # the installed file
     env: Mapping[str, str] = field(default_factory=dict)
     inherit: tuple[str, ...] = ()
-    confine: Callable[[Command], Command] | None = None
+    confine: Callable[[PreparedCommand], PreparedCommand] | None = None
     stop: threading.Event | None = None
 
-    def command(self, text: str, values: Mapping[str, str] | None = None) -> Command:
+    def command(self, text: str, values: Mapping[str, str] | None = None) -> PreparedCommand:
         """The command that a `cmd` of the manifest means."""
         return self.prepare(line(text, values))
 
-    def prepare(self, what: Line) -> Command:
+    def prepare(self, what: Line) -> PreparedCommand:
         argv = list(what.argv)
         env = {**self.env, **what.variables}
         if self.binary is not None:
@@ -80,8 +80,8 @@ class Surroundings:
         return asked.run(text, timeout=timeout, values=values)
 
     def converse(
-        self, command: Command, terminal: Terminal, *, timeout: float, feed: Feed | None = None
-    ) -> End:
+        self, command: PreparedCommand, terminal: Terminal, *, timeout: float, feed: Feed | None = None
+    ) -> ChildEnd:
         """Run on a terminal of its own, joined to a person's."""
         return converse(command, terminal, timeout=timeout, stop=self.stop, feed=feed)
 
@@ -96,7 +96,7 @@ def search_path(binary: str, path: str) -> str:
 
 
 def run(
-    command: Command,
+    command: PreparedCommand,
     *,
     timeout: float,
     stop: threading.Event | None = None,
@@ -128,7 +128,7 @@ def run(
     return Done(end.status, bytes(kept), end.stderr.text(), cut=total > limit, redactor=redactor)
 
 
-def judge(end: End, command: Command, timeout: float) -> None:
+def judge(end: ChildEnd, command: PreparedCommand, timeout: float) -> None:
     """Fail when the command did not end by itself."""
     name = os.path.basename(command.argv[0])
     if end.cause == "deadline":

@@ -29,7 +29,7 @@ from operable.host.launch.store import SecretStore
 from operable.host.launch.version import Version, check, mismatch, remembered, stamp
 from operable.kernel.errors import Fail
 from operable.proc.environment import environment
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Launch:
     person: Person | None = None
     answers: Mapping[str, str] = field(default_factory=dict, repr=False)
     client: Callable[[str], Client | None] = lambda _: None
-    confine: Callable[[Command], Command] | None = None
+    confine: Callable[[PreparedCommand], PreparedCommand] | None = None
     may_install: bool = True
     allow_unpinned: bool = False
     report: Report = lambda _: None

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from operable.host.arm import Answer, CallWithdrawn, Happening, Opening
 from operable.wire.events import AgentPrompt, Notice
-from operable.wire.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, REQUEST_CANCELLED, Id, Link
+from operable.wire.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, REQUEST_CANCELLED, Id, RpcLink
 
 _REFUSED: Final = -1
 """What the specification answers for a completion that people refused."""
@@ -20,7 +20,7 @@ _REFUSED: Final = -1
 class Asks:
     """The open questions of one session."""
 
-    def __init__(self, link: Link, opening: Opening) -> None:
+    def __init__(self, link: RpcLink, opening: Opening) -> None:
         self._link = link
         self._opening = opening
         self._open: dict[str, tuple[str, str | None]] = {}

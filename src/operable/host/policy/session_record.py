@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from operable.host.audit.chain import Audit, Opened
+from operable.host.audit.chain import Audit, OpenRecord
 from operable.host.session.approvals import Decision, argument_digest, prompt_digest
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult, TurnEnd
 
@@ -23,7 +23,7 @@ class SessionRecord:
     def __init__(self, audit: Audit, session_id: str) -> None:
         self._audit = audit
         self._session_id = session_id
-        self._begun: dict[str, Opened] = {}  # calls by their id, "turn", "session"
+        self._begun: dict[str, OpenRecord] = {}  # calls by their id, "turn", "session"
 
     @property
     def _subject(self) -> dict[str, str]:
@@ -108,7 +108,7 @@ class SessionRecord:
             "agent.alarm", subject=self._subject, input={"asked": asked, "told": told}, output={"text": text}
         )
 
-    def begin_own(self, tool: str, arguments: Mapping[str, Any], decision: Decision) -> Opened:
+    def begin_own(self, tool: str, arguments: Mapping[str, Any], decision: Decision) -> OpenRecord:
         """Before the host itself does something for the agent."""
         return self._audit.begin(
             "agent.host-call.started",
@@ -118,7 +118,7 @@ class SessionRecord:
             metadata={"session": self._session_id},
         )
 
-    def end_own(self, begun: Opened, tool: str, *, later: bool = False, **facts: Any) -> None:
+    def end_own(self, begun: OpenRecord, tool: str, *, later: bool = False, **facts: Any) -> None:
         self._audit.record(
             "agent.host-call",
             subject={"kind": "tool", "ref": tool},

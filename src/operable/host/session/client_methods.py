@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from operable.host.arm import ClientCall
-from operable.host.audit.chain import UNRECORDED, Opened
+from operable.host.audit.chain import UNRECORDED, OpenRecord
 from operable.host.policy.command_context import with_variables
 from operable.host.policy.command_line import is_system_shell
 from operable.host.policy.gate import Gate
@@ -30,7 +30,7 @@ from operable.host.session.approvals import Ask, Desk
 from operable.host.session.terminals import Terminal
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 from operable.state.real_file import replace_file
 
 # A file that a model is to read is text; what is larger than this does not fit its context anyway.
@@ -43,7 +43,7 @@ OUTPUT_LIMIT = 1024 * 1024
 # JSON-RPC codes: -32602 and -32603 are the protocol's own, -32002 is ACP's for a missing resource, -32001 is ours.
 INVALID, INTERNAL, NOT_FOUND, DENIED, UNKNOWN = -32602, -32603, -32002, -32001, -32601
 
-Confine = Callable[[tuple[str, ...], Mapping[str, str], str], Command]
+Confine = Callable[[tuple[str, ...], Mapping[str, str], str], PreparedCommand]
 Reply = tuple[Any, dict[str, Any] | None]
 
 
@@ -214,7 +214,7 @@ class ClientMethods:
             )
         return {"terminalId": name}
 
-    def _terminal_ended(self, begun: Opened, terminal: Terminal) -> None:
+    def _terminal_ended(self, begun: OpenRecord, terminal: Terminal) -> None:
         self._gate.record.end_own(begun, "terminal/create", later=True, **(terminal.exit_status() or {}))
 
     def _folder(self, cwd: Any) -> str:
@@ -252,7 +252,7 @@ class ClientMethods:
             raise _RefusedError(NOT_FOUND, "there is no such terminal")
         return terminal
 
-    async def _permit(self, tool: str, kind: str, arguments: Mapping[str, Any], desk: Desk) -> Opened:
+    async def _permit(self, tool: str, kind: str, arguments: Mapping[str, Any], desk: Desk) -> OpenRecord:
         """The record of what may now be done; it is on disk."""
         found = self._gate.rule_own(tool, kind, arguments)
         if isinstance(found, Ask):
@@ -265,7 +265,7 @@ class ClientMethods:
         return self._gate.record.begin_own(tool, arguments, found)
 
     @contextmanager
-    def _recorded(self, begun: Opened, tool: str) -> Iterator[None]:
+    def _recorded(self, begun: OpenRecord, tool: str) -> Iterator[None]:
         """What could not be done is the end of it."""
         try:
             yield

@@ -24,7 +24,7 @@ from operable.host.arm import (
 )
 from operable.host.session.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE, Process, Transport
 from operable.kernel.redact import Known, Redactor
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 from operable.wire.events import AgentError, Notice
 
 # The first few say what kind of noise it is; then only its amount, when it has grown tenfold.
@@ -33,7 +33,7 @@ _NOISE_QUOTED = 200
 _SAID = 1000
 _NOISE_READ = 16 * 1024  # of a line that may have 32 MiB: more than a key that begins in what is quoted
 
-Spawn = Callable[[tuple[str, ...]], Command]
+Spawn = Callable[[tuple[str, ...]], PreparedCommand]
 """The command of the agent with further arguments; made once confinement and environment are decided."""
 
 
@@ -41,7 +41,7 @@ Connect = Callable[[Callable[[list[bytes]], object], Callable[[Any], object]], T
 """(on_lines, on_end) -> a connection to an agent that runs elsewhere."""
 
 
-def no_process(words: tuple[str, ...]) -> Command:
+def no_process(words: tuple[str, ...]) -> PreparedCommand:
     raise ValueError(f"there is nothing to start with {words}")
 
 

@@ -329,4 +329,6 @@ class Session:
 
 
 # What has no place behind the end of its turn.
-_OF_A_TURN = frozenset({e.TextDelta, e.Thought, e.ToolCall, e.ToolResult, e.AgentPrompt, e.Plan, CallRevised})
+_OF_A_TURN = frozenset(
+    {e.TextDelta, e.Thought, e.ToolCall, e.ToolResult, e.AgentPrompt, e.AgentPlan, CallRevised}
+)

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from operable.kernel.redact import Known
-from operable.proc.child import Child, End
-from operable.proc.spawn import Command
+from operable.proc.child import Child, ChildEnd
+from operable.proc.spawn import PreparedCommand
 
 
 class Terminal:
@@ -21,7 +21,7 @@ class Terminal:
 
     def __init__(
         self,
-        command: Command,
+        command: PreparedCommand,
         limit: int,
         *,
         withheld: Known,
@@ -31,7 +31,7 @@ class Terminal:
         self._on_end = on_end
         self._kept = bytearray()
         self._truncated = False
-        self._end: End | None = None
+        self._end: ChildEnd | None = None
         self._ended = asyncio.Event()
         self._pipes = (_Pipe(withheld), _Pipe(withheld))
         self._child = Child(
@@ -79,7 +79,7 @@ class Terminal:
             del self._kept[:surplus]
             self._truncated = True
 
-    def _over(self, end: End) -> None:
+    def _over(self, end: ChildEnd) -> None:
         for pipe in self._pipes:
             self._kept += pipe.flush()
         self._end = end

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from operable.kernel.redact import Redactor
-from operable.proc.child import OPEN, Child, End
-from operable.proc.spawn import Command
+from operable.proc.child import OPEN, Child, ChildEnd
+from operable.proc.spawn import PreparedCommand
 from operable.proc.tree.escalation import Graces
 from operable.wire.lines import LineSplitter
 
@@ -33,7 +33,7 @@ SILENT_GRACE = 0.5
 class Transport(Protocol):
     """Where lines come from and go to, and how that ends."""
 
-    end: End | None
+    end: ChildEnd | None
     too_long: str | None
 
     @property
@@ -53,7 +53,7 @@ class Process:
 
     def __init__(
         self,
-        command: Command,
+        command: PreparedCommand,
         *,
         on_lines: Callable[[list[bytes]], object],
         on_end: Callable[["Process"], object],
@@ -62,7 +62,7 @@ class Process:
         line_limit: int = LINE_LIMIT,
         term_grace: float = TERM_GRACE,
     ) -> None:
-        self.end: End | None = None
+        self.end: ChildEnd | None = None
         self.too_long: str | None = None
         self._on_lines = on_lines
         self._on_end = on_end
@@ -137,7 +137,7 @@ class Process:
         if self.end is None:
             self.kill("it closed its output")
 
-    def _over(self, end: End) -> None:
+    def _over(self, end: ChildEnd) -> None:
         if self._splitter.error is None:
             rest = self._splitter.eof()
             if rest:

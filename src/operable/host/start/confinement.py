@@ -31,10 +31,10 @@ from operable.host.start.secret_delivery import Delivered, deliver
 from operable.host.start.vault import Vault
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
-from operable.manifest.blocks import Sandbox as Block
+from operable.manifest.blocks import SandboxBlock
 from operable.proc.environment import secret_values
 from operable.proc.remote import remote_command
-from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Limits, Sandbox, sandbox
+from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, ResourceLimits, Sandbox, sandbox
 from operable.proc.sandbox.egress.budget import Attempt
 from operable.proc.sandbox.enclosure import (
     DEFAULT_PIDS,
@@ -44,7 +44,7 @@ from operable.proc.sandbox.enclosure import (
     enclose,
     private_folder,
 )
-from operable.proc.spawn import Command, prepare
+from operable.proc.spawn import PreparedCommand, prepare
 from operable.proc.tree.keeper import KEEPER
 
 HOME = "/home/agent"
@@ -63,7 +63,7 @@ _DROPPED = (
 class Wanted:
     """What a session asks for."""
 
-    sandbox: Block
+    sandbox: SandboxBlock
     workspace: str
     trusted: bool = False  # the manifest is trusted like an installed program
     auth: bool = False  # the manifest has an `auth` block
@@ -103,13 +103,13 @@ class Confined:
         """Whether it is another machine, where nothing of this one is."""
         return self._enclosure is not None and self._enclosure.mechanism.elsewhere
 
-    def command(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> Command:
+    def command(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> PreparedCommand:
         """A command line as it is started in this place."""
         if self.elsewhere:
             return self.wrap(remote_command(argv, env))
         return self.wrap(prepare(argv, env=env, cwd=cwd))
 
-    def wrap(self, command: Command) -> Command:
+    def wrap(self, command: PreparedCommand) -> PreparedCommand:
         """The command as it is started: inside, its whole tree supervised, with only its own environment."""
         if self._enclosure is None:
             raise ValueError("the place is closed")
@@ -232,7 +232,7 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
         sockets=inside and block.config.get("sockets") is True,
         namespaces=inside and block.config.get("namespaces") is True,
     )
-    defaults = replace(default_limits() if inside else Limits(), pids=wanted.pids)
+    defaults = replace(default_limits() if inside else ResourceLimits(), pids=wanted.pids)
     way_out = Egress(egress, tuple(delivered.substitutes), wanted.on_attempt)
     place._enclosure = enclose(box, confinement, egress=way_out, defaults=defaults, folder=folder)  # noqa: SLF001
     place._env = env  # noqa: SLF001 - we are making it
@@ -253,7 +253,7 @@ def _prepare_elsewhere(place: Confined, box: Sandbox, wanted: Wanted) -> None:
     shown = mounts(block, wanted.workspace, inside=True)
     confinement = place_elsewhere(block, shown, delivered, wanted.home, wanted.credential)
     place._env = _passthrough(block) | delivered.env  # noqa: SLF001 - we are making it
-    place._enclosure = enclose(box, confinement, defaults=Limits())  # noqa: SLF001
+    place._enclosure = enclose(box, confinement, defaults=ResourceLimits())  # noqa: SLF001
     place.cwd = confinement.cwd
     place.known.add(*secret_values(place._env), *box.secrets(confinement))  # noqa: SLF001
     _conclude(place, wanted)
@@ -269,10 +269,12 @@ def _conclude(place: Confined, wanted: Wanted) -> None:
         place.enforcement += (Item("lifecycle", "declared", "unconfined", how),)
 
 
-def _passthrough(block: Block) -> dict[str, str]:
+def _passthrough(block: SandboxBlock) -> dict[str, str]:
     return {name: os.environ[name] for name in block.env.passthrough if name in os.environ}
 
 
-def _limits(block: Block) -> Limits:
+def _limits(block: SandboxBlock) -> ResourceLimits:
     declared = block.limits
-    return Limits(cpu_ms=declared.cpu_ms, memory_mb=declared.memory_mb, timeout_ms=declared.timeout_ms)
+    return ResourceLimits(
+        cpu_ms=declared.cpu_ms, memory_mb=declared.memory_mb, timeout_ms=declared.timeout_ms
+    )

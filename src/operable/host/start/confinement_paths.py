@@ -3,8 +3,7 @@
 import os
 
 from operable.kernel.errors import Fail
-from operable.manifest.blocks import Mount
-from operable.manifest.blocks import Sandbox as Block
+from operable.manifest.blocks import Mount, SandboxBlock
 from operable.proc.sandbox.confinement import Confinement
 
 # Providers without a file system of their own: a mount has the same path as on the host, or does not exist.
@@ -17,7 +16,9 @@ _PRIVATE = ("/", "/tmp", "/run", "/var", "/var/tmp", "/etc", "/proc", "/sys", "/
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
 
 
-def mounts(block: Block, workspace: str, *, inside: bool) -> tuple[dict[str, str], dict[str, str], str]:
+def mounts(
+    block: SandboxBlock, workspace: str, *, inside: bool
+) -> tuple[dict[str, str], dict[str, str], str]:
     """(read-only, read-write, working directory): place inside -> folder of the host."""
     readable: dict[str, str] = {}
     writable: dict[str, str] = {}

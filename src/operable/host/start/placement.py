@@ -18,7 +18,7 @@ from operable.host.start.vault import Actor, Use, Vault
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.kernel.redact.credentials import read_credentials
-from operable.manifest.blocks import Sandbox
+from operable.manifest.blocks import SandboxBlock
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.kinds.secrets import Secret, Secrets
 from operable.manifest.loader import Loaded
@@ -65,13 +65,13 @@ def place(loaded: Loaded, placing: Placing, binary: str) -> Confined:
     )
 
 
-def sandbox_of(loaded: Loaded) -> Sandbox:
+def sandbox_of(loaded: Loaded) -> SandboxBlock:
     """The sandbox block of a manifest, inline or in the file that it names."""
     found = loaded.as_(AgentCli).sandbox
-    if isinstance(found, Sandbox):
+    if isinstance(found, SandboxBlock):
         return found
     bound = loaded.bound.get("sandbox")
-    if bound is None or not isinstance(bound.value, Sandbox):
+    if bound is None or not isinstance(bound.value, SandboxBlock):
         raise Fail(
             "config",
             "SANDBOX_REF_UNRESOLVABLE",

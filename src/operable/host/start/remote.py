@@ -15,22 +15,22 @@ from operable.host.start.confinement import Confined
 from operable.host.start.secret_delivery import Delivered
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
-from operable.manifest.blocks import Sandbox as Block
+from operable.manifest.blocks import SandboxBlock
 from operable.manifest.kinds.agent_cli import AgentCli
-from operable.proc.sandbox.confinement import Confinement, Limits, Tunnel
+from operable.proc.sandbox.confinement import Confinement, ResourceLimits, Tunnel
 
 # Making a machine takes seconds, and minutes where its image is not at hand yet.
 MACHINE_TIMEOUT = 180.0
 _KEY_REFERENCES = ("api_key_ref", "api_token_ref")
 
 
-def key_reference(block: Block) -> str | None:
+def key_reference(block: SandboxBlock) -> str | None:
     """The secret that contains the provider's key, when the manifest names one."""
     return next((str(block.config[name]) for name in _KEY_REFERENCES if block.config.get(name)), None)
 
 
 def place_elsewhere(
-    block: Block,
+    block: SandboxBlock,
     mounts: tuple[dict[str, str], dict[str, str], str],
     delivered: Delivered,
     home: str | None,
@@ -52,7 +52,7 @@ def place_elsewhere(
         readable=readable,
         contents=delivered.files,
         root="elsewhere",
-        limits=Limits(
+        limits=ResourceLimits(
             cpu_ms=block.limits.cpu_ms,
             memory_mb=block.limits.memory_mb,
             timeout_ms=block.limits.timeout_ms,

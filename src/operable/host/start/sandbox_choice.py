@@ -18,7 +18,7 @@ from operable.host.start.confinement import provider
 from operable.host.start.confinement_paths import OUTSIDE, is_free
 from operable.host.start.placement import sandbox_of
 from operable.kernel.errors import Fail
-from operable.manifest.blocks import Mount, Network, Sandbox
+from operable.manifest.blocks import Mount, Network, SandboxBlock
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loader import Loaded
 from operable.state.paths import make_private, make_state
@@ -63,7 +63,7 @@ def kept_home(agent: str, workspace: str) -> str:
     return make_private(os.path.join(make_state("agents"), "homes", plain(agent), workspace_slug(workspace)))
 
 
-def _with_provider(block: Sandbox, name: str, workspace: str) -> Sandbox:
+def _with_provider(block: SandboxBlock, name: str, workspace: str) -> SandboxBlock:
     box = provider(name)
     if box.name != provider(block.provider).name:
         block = msgspec.structs.replace(

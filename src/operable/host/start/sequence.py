@@ -48,7 +48,7 @@ from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loader import Loaded
 from operable.manifest.patches import Spawn, spawn_for, strategy_for
 from operable.proc.environment import environment, secret_values
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 from operable.wire.events import Notice
 
 UNCONFINED = "no sandbox: the agent runs with all your rights"
@@ -271,7 +271,7 @@ def _login_files(loaded: Loaded, wanted: StartOptions, ready: Ready, confined: C
 
 def _spawner(
     manifest: AgentCli, chosen: Spawn, ready: Ready, wanted: StartOptions, confined: Confined
-) -> Callable[[tuple[str, ...]], Command]:
+) -> Callable[[tuple[str, ...]], PreparedCommand]:
     env = {**ready.env, **chosen.env, **wanted.env}
     confined.known.add(*secret_values(env))  # also what the readiness of the agent has added: its login
     program: tuple[str, ...] = (ready.binary, *chosen.args)
@@ -280,7 +280,7 @@ def _spawner(
         if manifest.mcp.command == manifest.bin:
             program = (ready.binary, *manifest.mcp.args)
 
-    def spawn(words: tuple[str, ...]) -> Command:
+    def spawn(words: tuple[str, ...]) -> PreparedCommand:
         return confined.command([*program, *words], env, wanted.workspace)
 
     return spawn

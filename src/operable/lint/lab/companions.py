@@ -24,7 +24,7 @@ from operable.lint.lab.custody import Custody
 from operable.lint.lab.output import FLOOD
 from operable.lint.lab.probe import Place, Probe
 from operable.lint.lab.stall import LOOK, QUIET
-from operable.proc.child import Child, End
+from operable.proc.child import Child, ChildEnd
 from operable.proc.reactor import Attendant
 from operable.proc.tree.escalation import Graces
 
@@ -49,7 +49,7 @@ class Companion:
         self._spoken = False
         self._size = 0
         self._excess: str | None = None
-        self._ended: End | None = None
+        self._ended: ChildEnd | None = None
         self._crash: BaseException | None = None
         self._attendant = Attendant()
         try:
@@ -132,7 +132,7 @@ class Companion:
         self._child.kill("limit")
         self._custody.kill()
 
-    def _has_ended(self, end: End) -> None:
+    def _has_ended(self, end: ChildEnd) -> None:
         self._custody.kill()  # who is left of it
         self._ended = end
         self._ready.set()

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 
 from operable.kernel.errors import Fail
 from operable.lint.evidence import Invocation, Observation
-from operable.proc.sandbox.confinement import Confinement, Limits, Sandbox
+from operable.proc.sandbox.confinement import Confinement, ResourceLimits, Sandbox
 from operable.proc.sandbox.enclosure import Enclosure, enclose
 from operable.proc.sandbox.loopback import Loopback
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 
 # Private writable memory. Address space is not a measure: Go, Node and the JVM reserve it by the terabyte.
 MEMORY = 4 * 1024**3
@@ -69,7 +69,7 @@ class Probe:
             place_file(place.home, path, content)
         return Trial(self, invocation, place).observe()
 
-    def command(self, invocation: Invocation, place: Place, gate: int | None = None) -> Command:
+    def command(self, invocation: Invocation, place: Place, gate: int | None = None) -> PreparedCommand:
         """What is started. Behind a `gate` it does not begin before that is opened; only a sandbox has one."""
         if any("\0" in word for word in invocation.words):
             raise Fail("validation", "ARGV_INVALID", "an argument contains a NUL character")
@@ -83,7 +83,7 @@ class Probe:
         if not invocation.bare:
             env = self._environment(place) | dict(invocation.env)
         command = _limited(
-            Command(tuple(words), words[0], env, place.work), confined=self.sandbox is not None
+            PreparedCommand(tuple(words), words[0], env, place.work), confined=self.sandbox is not None
         )
         if self.sandbox is None:
             return command
@@ -92,14 +92,14 @@ class Probe:
     def enclosure(self, invocation: Invocation, place: Place, gate: int | None = None) -> Enclosure:
         """Where the tool runs, and what holds there. Its limits are our own (`_limited`, `custody`): nothing to close."""
         assert self.sandbox is not None  # noqa: S101 - only a sandbox encloses
-        return enclose(self.sandbox, self._confinement(invocation, place, gate), defaults=Limits())
+        return enclose(self.sandbox, self._confinement(invocation, place, gate), defaults=ResourceLimits())
 
-    def companion(self, words: tuple[str, ...], place: Place, gate: int | None) -> Command:
+    def companion(self, words: tuple[str, ...], place: Place, gate: int | None) -> PreparedCommand:
         """A program beside the tool: the same place, environment and limits. `sudo` before it makes it root of the room."""
         assert self.sandbox is not None  # noqa: S101 - without one nothing is started beside the tool
         rooted = words[0] == _SUDO
         words = words[1:] if rooted else words
-        command = Command(words, words[0], self._environment(place), place.work)
+        command = PreparedCommand(words, words[0], self._environment(place), place.work)
         confinement = Confinement(
             cwd=place.inside_work,
             writable={place.inside_work: place.work, place.inside_home: place.home},
@@ -109,7 +109,9 @@ class Probe:
             gate=gate,
             sockets=True,
         )
-        return enclose(self.sandbox, confinement, defaults=Limits()).wrap(_limited(command, confined=True))
+        return enclose(self.sandbox, confinement, defaults=ResourceLimits()).wrap(
+            _limited(command, confined=True)
+        )
 
     def has_network(self, invocation: Invocation, place: Place) -> bool:
         """The host's own. A room with programs beside the tool has one of its own, whatever the profile allows."""
@@ -183,7 +185,7 @@ def place_file(folder: str, path: str, content: str) -> None:
         raise Fail("io", "CANNOT_WRITE", f"cannot write {path} for the tool: {error.strerror}") from error
 
 
-def _limited(command: Command, *, confined: bool) -> Command:
+def _limited(command: PreparedCommand, *, confined: bool) -> PreparedCommand:
     prlimit = shutil.which("prlimit")
     if prlimit is None:
         return command
@@ -191,7 +193,7 @@ def _limited(command: Command, *, confined: bool) -> Command:
     wanted = {"data": MEMORY, "fsize": _FILE_SIZE, "nproc": tasks, "core": 0}
     limits = [f"--{name}={_allowed(name, value)}" for name, value in wanted.items()]
     words = (prlimit, *limits, "--", command.executable, *command.argv[1:])
-    return Command(words, prlimit, command.env, command.cwd)
+    return PreparedCommand(words, prlimit, command.env, command.cwd)
 
 
 def _allowed(name: str, value: int) -> int:

@@ -21,7 +21,7 @@ from operable.lint.lab.output import Recording, Terminal
 from operable.lint.lab.probe import Place, Probe
 from operable.lint.lab.processes import Waiting
 from operable.lint.lab.stall import HEAD_START, LOOK, Patience, fill
-from operable.proc.child import OPEN, Child, End, Stdin
+from operable.proc.child import OPEN, Child, ChildEnd, Stdin
 from operable.proc.reactor import SelectorReactor, Timer
 from operable.proc.tree.escalation import Graces
 
@@ -58,7 +58,7 @@ class Trial:
         self.due: tuple[float, float] | None = None  # since when it has to end, and what it had used by then
         self.stalled: int | None = None
         self.pending: int | None = None
-        self.ended: End | None = None
+        self.ended: ChildEnd | None = None
         self.stopped: Literal["flood", "excess"] | None = None
         self.notes: tuple[str, ...] = ()
         self.custody = Custody(probe.sandbox, network=probe.has_network(invocation, place))
@@ -248,7 +248,7 @@ class Trial:
             self.child.kill("limit")
         self.custody.kill()
 
-    def _has_ended(self, end: End) -> None:
+    def _has_ended(self, end: ChildEnd) -> None:
         self.ended = end
 
     def _see_orphans(self) -> None:

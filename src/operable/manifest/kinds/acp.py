@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from operable.manifest.blocks import Block
 from operable.manifest.kind import Kind, Reference
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 
 TIERS = ("basic", "governance-aware", "sandboxed")
@@ -105,14 +105,14 @@ def _normalise(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "transport": [transport]} if isinstance(transport, str) else dict(data)
 
 
-def _transport(root: Part) -> Iterator[Problem]:
+def _transport(root: ManifestPart) -> Iterator[Problem]:
     given = root.at("transport")
     offered = [given.text] if given.text else [text for _, text in given.texts()]
     if offered and "stdio" not in offered:
         yield given.problem("ACP_NO_STDIO", "the transport stdio is mandatory", "add stdio to transport")
 
 
-def _operator(root: Part) -> Iterator[Problem]:
+def _operator(root: ManifestPart) -> Iterator[Problem]:
     # Required by the text, missing in the text's own example: point 5 of the decision on manifest contradictions.
     if root.at("kind").text == "server" and not root.at("metadata", "aip44", "operator").present:
         yield root.at("metadata", "aip44").problem(
@@ -123,7 +123,7 @@ def _operator(root: Part) -> Iterator[Problem]:
         )
 
 
-def _placeholder(root: Part) -> Iterator[Problem]:
+def _placeholder(root: ManifestPart) -> Iterator[Problem]:
     revision = root.at("metadata", "aip44", "acp_rev")
     if revision.text and any(mark in revision.text.lower() for mark in _PLACEHOLDERS):
         yield revision.problem(

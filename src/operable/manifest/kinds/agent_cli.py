@@ -7,19 +7,28 @@ from typing import Any, Literal
 
 import msgspec
 
-from operable.manifest.blocks import Auth, Block, Install, Requires, Runner, Sandbox, SetupStep, VersionCheck
+from operable.manifest.blocks import (
+    Auth,
+    Block,
+    Install,
+    Requires,
+    Runner,
+    SandboxBlock,
+    SetupStep,
+    VersionCheck,
+)
 from operable.manifest.embedding import embedded
 from operable.manifest.kind import Kind, Reference
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.rules.agent import AGENT_RULES
 from operable.manifest.rules.agent_blocks import (
-    Capabilities,
+    CapabilitiesBlock,
     Continuation,
     Mcp,
-    Mode,
+    ModeBlock,
     Models,
-    Option,
-    Session,
+    OptionBlock,
+    SessionBlock,
 )
 from operable.manifest.rules.agent_bounds import capabilities_within_profile, environment_isolated
 from operable.manifest.rules.bundle import BUNDLE_RULES, secrets_declared
@@ -44,7 +53,7 @@ class AgentCli(Block, frozen=True, kw_only=True):
     bin: str
     install: tuple[Install, ...]
     version_check: VersionCheck
-    sandbox: Sandbox | str
+    sandbox: SandboxBlock | str
     protocol: Literal["acp", "mcp", "proprietary"]
     bin_args: tuple[str, ...] = ()
     setup: tuple[SetupStep, ...] = ()
@@ -53,11 +62,11 @@ class AgentCli(Block, frozen=True, kw_only=True):
     acp: str | None = None
     mcp: Mcp | None = None
     adapter: str | None = None
-    session: Session = Session()
+    session: SessionBlock = SessionBlock()
     models: Models = Models()
-    capabilities: Capabilities = Capabilities()
-    modes: tuple[Mode, ...] = ()
-    options: tuple[Option, ...] = ()
+    capabilities: CapabilitiesBlock = CapabilitiesBlock()
+    modes: tuple[ModeBlock, ...] = ()
+    options: tuple[OptionBlock, ...] = ()
     continuation: Continuation | None = None
     requires: Requires = Requires()
     examples: tuple[AgentExample, ...] = ()
@@ -74,7 +83,7 @@ def _normalise(data: dict[str, Any]) -> dict[str, Any]:
     return embedded_runner(embedded(data, "sandbox"))
 
 
-def _relax(root: Part) -> Iterator[tuple[Part, Any, str]]:
+def _relax(root: ManifestPart) -> Iterator[tuple[ManifestPart, Any, str]]:
     for item in root.at("models", "allowed").items():
         name = item.at("id").text
         if name is not None:

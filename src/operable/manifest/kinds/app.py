@@ -18,7 +18,7 @@ from operable.manifest.rules.app import APP_BODY_RULES, APP_RULES
 SCHEMA = "agentapplications/v1"
 
 
-class Entry(Block, frozen=True, kw_only=True):
+class AppEntryBlock(Block, frozen=True, kw_only=True):
     command: str
 
 
@@ -28,7 +28,7 @@ class App(Block, frozen=True, kw_only=True, rename={"confirmation_required": "co
     name: str
     description: str
     version: str
-    entry: Entry
+    entry: AppEntryBlock
     commands: tuple[str, ...]
     """Command names, or paths of several words: `list`, `item add`."""
     skills: tuple[str, ...]

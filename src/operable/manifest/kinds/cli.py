@@ -25,7 +25,7 @@ from operable.manifest.rules.runner import embedded_runner, runner_rules
 Stream = Literal["stdout", "stderr", "mixed"]
 
 
-class Output(Block, frozen=True, kw_only=True):
+class CliOutput(Block, frozen=True, kw_only=True):
     default_format: Literal["text", "json", "yaml", "binary"] = "text"
     json_flag: str | None = None
     json_flag_args: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class Cli(Block, frozen=True, kw_only=True):
     setup: tuple[SetupStep, ...] = ()
     auth: Auth | None = None
     runner: Runner | str | None = None
-    output: Output = Output()
+    output: CliOutput = CliOutput()
     intents: tuple[RefEntry, ...] = ()
     actions: tuple[RefEntry, ...] = ()
     requires: Requires = Requires()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from operable.manifest.blocks import Sandbox
+from operable.manifest.blocks import SandboxBlock
 from operable.manifest.kind import Kind
 from operable.manifest.rules.sandbox import sandbox_file, sandbox_tolerances
 
@@ -21,7 +21,7 @@ KIND = Kind(
     name="sandbox",
     file_name="SANDBOX.md",
     schema="manifest-sandbox",
-    model=Sandbox,
+    model=SandboxBlock,
     summary="A compute environment: provider, mounts, network, limits.",
     recognise=_recognise,
     rules=(sandbox_file,),

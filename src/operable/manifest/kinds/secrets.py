@@ -14,7 +14,7 @@ import msgspec
 
 from operable.manifest.blocks import Block
 from operable.manifest.kind import Kind
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 
 VALUE_KEYS = ("value", "plaintext", "ciphertext", "secret", "data", "key", "token")
@@ -95,7 +95,7 @@ class Secrets(Block, frozen=True, kw_only=True):
         return next((secret for secret in self.secrets if secret.slug == slug), None)
 
 
-def _no_values(root: Part) -> Iterator[Problem]:
+def _no_values(root: ManifestPart) -> Iterator[Problem]:
     for entry in root.at("secrets").items():
         for key, part in _keys(entry):
             nested = len(part.path) > len(entry.path) + 1
@@ -107,7 +107,7 @@ def _no_values(root: Part) -> Iterator[Problem]:
                 )
 
 
-def _keys(part: Part) -> Iterator[tuple[str, Part]]:
+def _keys(part: ManifestPart) -> Iterator[tuple[str, ManifestPart]]:
     """Every key of an entry, whatever is nested in it."""
     for key, inner in part.entries():
         yield key, inner
@@ -116,7 +116,7 @@ def _keys(part: Part) -> Iterator[tuple[str, Part]]:
         yield from _keys(inner)
 
 
-def _unique_slugs(root: Part) -> Iterator[Problem]:
+def _unique_slugs(root: ManifestPart) -> Iterator[Problem]:
     seen = set()
     for entry in root.at("secrets").items():
         slug = entry.at("slug")
@@ -125,7 +125,7 @@ def _unique_slugs(root: Part) -> Iterator[Problem]:
         seen.add(slug.text)
 
 
-def _unknown_words(root: Part) -> Iterator[Problem]:
+def _unknown_words(root: ManifestPart) -> Iterator[Problem]:
     for entry in root.at("secrets").items():
         for exposure in entry.at("exposures").items():
             word = exposure.at("kind")
@@ -140,7 +140,7 @@ def _unknown_words(root: Part) -> Iterator[Problem]:
                     yield grant.problem("GRANT_UNKNOWN", message, f"known: {', '.join(GRANTS)}", "warning")
 
 
-def _backends(root: Part) -> Iterator[Problem]:
+def _backends(root: ManifestPart) -> Iterator[Problem]:
     for entry in root.at("secrets").items():
         backend = entry.at("backend")
         if backend.text:

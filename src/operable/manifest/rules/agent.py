@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from operable.kernel.catalogue import nearest
 from operable.manifest.kind import Rule
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 from operable.manifest.rules.sandbox import variable
 
@@ -19,7 +19,7 @@ PROTOCOLS = {
 _VALUE = "{value}"
 
 
-def _protocol(root: Part) -> Iterator[Problem]:
+def _protocol(root: ManifestPart) -> Iterator[Problem]:
     protocol = root.at("protocol")
     if protocol.text is None:
         return
@@ -41,7 +41,7 @@ def _protocol(root: Part) -> Iterator[Problem]:
             yield root.at(field).problem("PROTOCOL_UNUSED", message, level="warning")
 
 
-def _mcp(root: Part) -> Iterator[Problem]:
+def _mcp(root: ManifestPart) -> Iterator[Problem]:
     mcp = root.at("mcp")
     transport = mcp.at("transport").text
     if transport in ("http", "sse") and not mcp.at("url").present:
@@ -53,7 +53,7 @@ def _mcp(root: Part) -> Iterator[Problem]:
         )
 
 
-def _resumable(root: Part) -> Iterator[Problem]:
+def _resumable(root: ManifestPart) -> Iterator[Problem]:
     if root.at("capabilities", "resumable").value is True:
         return
     hint = "declare capabilities.resumable: true, if the program can"
@@ -71,7 +71,7 @@ def _resumable(root: Part) -> Iterator[Problem]:
             yield part.problem("NOT_RESUMABLE", message, hint, "warning")
 
 
-def _continuation(root: Part) -> Iterator[Problem]:
+def _continuation(root: ManifestPart) -> Iterator[Problem]:
     default, supported = root.at("continuation", "default"), root.at("continuation", "supported")
     known = [text for _, text in supported.texts()]
     if default.text is not None and known and default.text not in known:
@@ -79,7 +79,7 @@ def _continuation(root: Part) -> Iterator[Problem]:
         yield default.problem("CONTINUATION_DEFAULT", message, f"supported: {', '.join(known)}")
 
 
-def _models(root: Part) -> Iterator[Problem]:
+def _models(root: ManifestPart) -> Iterator[Problem]:
     models = root.at("models")
     default = models.at("default")
     allowed = {item.text or item.at("id").text for item in models.at("allowed").items()}
@@ -92,7 +92,7 @@ def _models(root: Part) -> Iterator[Problem]:
             yield from variable(part, part.text)
 
 
-def _ids(root: Part) -> Iterator[Problem]:
+def _ids(root: ManifestPart) -> Iterator[Problem]:
     for field in ("modes", "options"):
         seen: set[str] = set()
         for entry in root.at(field).items():
@@ -106,7 +106,7 @@ def _ids(root: Part) -> Iterator[Problem]:
                 yield from variable(part, variable_name)
 
 
-def _modes(root: Part) -> Iterator[Problem]:
+def _modes(root: ManifestPart) -> Iterator[Problem]:
     for mode in root.at("modes").items():
         values = [
             *mode.at("bin_args_append").texts(),
@@ -119,7 +119,7 @@ def _modes(root: Part) -> Iterator[Problem]:
                 )
 
 
-def _options(root: Part) -> Iterator[Problem]:
+def _options(root: ManifestPart) -> Iterator[Problem]:
     for option in root.at("options").items():
         kind = option.at("type").text
         if kind is None:
@@ -147,7 +147,7 @@ def _options(root: Part) -> Iterator[Problem]:
         yield from _default(option, kind)
 
 
-def _default(option: Part, kind: str) -> Iterator[Problem]:
+def _default(option: ManifestPart, kind: str) -> Iterator[Problem]:
     default = option.at("default")
     value = default.value
     if value is None:

@@ -11,7 +11,7 @@ from msgspec import field
 from operable.manifest.blocks import Block
 
 
-class Session(Block, frozen=True, kw_only=True):
+class SessionBlock(Block, frozen=True, kw_only=True):
     mode: Literal["ephemeral", "persistent", "resumable"] = "ephemeral"
     idle_timeout_ms: int = 600_000
     max_turns: int | None = None
@@ -26,7 +26,7 @@ class Models(Block, frozen=True, kw_only=True):
     """Model slot (a provider's name) -> the environment variable that contains its key."""
 
 
-class Capabilities(Block, frozen=True, kw_only=True):
+class CapabilitiesBlock(Block, frozen=True, kw_only=True):
     """What the manifest promises; None is "not said"."""
 
     streaming: bool | None = None
@@ -38,14 +38,14 @@ class Capabilities(Block, frozen=True, kw_only=True):
     bidirectional: bool | None = None
 
 
-class Mode(Block, frozen=True, kw_only=True):
+class ModeBlock(Block, frozen=True, kw_only=True):
     id: str
     description: str = ""
     bin_args_append: tuple[str, ...] = ()
     env: dict[str, str] = field(default_factory=dict)
 
 
-class Option(Block, frozen=True, kw_only=True):
+class OptionBlock(Block, frozen=True, kw_only=True):
     id: str
     type: Literal["boolean", "integer", "string", "enum"]
     description: str = ""

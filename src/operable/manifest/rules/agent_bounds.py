@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from operable.manifest.embedding import block
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 
 # These hand their own environment, and so every secret in it, to whatever the agent starts.
@@ -17,39 +17,39 @@ NOT_ISOLATING = ("local", "node-permission")
 _GOVERNED = ("governance-aware", "sandboxed")
 
 
-def _explicit(profile: Part) -> Part:
+def _explicit(profile: ManifestPart) -> ManifestPart:
     return profile.at("metadata", "aip44", "capabilities")
 
 
-def _tier(profile: Part) -> str | None:
+def _tier(profile: ManifestPart) -> str | None:
     return profile.at("metadata", "aip44", "tier").text
 
 
-def _loads(profile: Part) -> bool:
+def _loads(profile: ManifestPart) -> bool:
     if _explicit(profile).present:
         return _explicit(profile).at("agent", "loadSession").value is True
     return _tier(profile) in _GOVERNED
 
 
-def _sees(profile: Part) -> bool:
+def _sees(profile: ManifestPart) -> bool:
     prompt = _explicit(profile).at("agent", "promptCapabilities")
     return prompt.at("image").value is True or prompt.at("audio").value is True
 
 
-def _calls_tools(profile: Part) -> bool:
+def _calls_tools(profile: ManifestPart) -> bool:
     return _tier(profile) in _GOVERNED
 
 
 # AIP-45 capability -> (does the profile allow it, what it has to say). file_io may happen on the agent's own side,
 # bidirectional follows from the permission request that every ACP agent has, streaming and sub_agents have no ACP flag.
-PROFILE_CHECKS: dict[str, tuple[Callable[[Part], bool], str]] = {
+PROFILE_CHECKS: dict[str, tuple[Callable[[ManifestPart], bool], str]] = {
     "resumable": (_loads, "agent.loadSession: true, or a tier from governance-aware on"),
     "multimodal": (_sees, "agent.promptCapabilities.image or audio: true"),
     "tool_calls": (_calls_tools, "a tier from governance-aware on"),
 }
 
 
-def capabilities_within_profile(root: Part, bound: Mapping[str, Part]) -> Iterator[Problem]:
+def capabilities_within_profile(root: ManifestPart, bound: Mapping[str, ManifestPart]) -> Iterator[Problem]:
     profile = bound.get("acp")
     if root.at("protocol").text != "acp" or profile is None:
         return
@@ -63,7 +63,7 @@ def capabilities_within_profile(root: Part, bound: Mapping[str, Part]) -> Iterat
             )
 
 
-def environment_isolated(root: Part, bound: Mapping[str, Part]) -> Iterator[Problem]:
+def environment_isolated(root: ManifestPart, bound: Mapping[str, ManifestPart]) -> Iterator[Problem]:
     sandbox = bound.get("sandbox") or block(root.at("sandbox"))
     provider = sandbox.at("provider").text
     auth = root.at("auth")

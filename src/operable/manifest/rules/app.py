@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from operable.kernel.catalogue import nearest
 from operable.manifest.kind import BodyRule, Rule
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]*")
@@ -18,7 +18,7 @@ _SHELL = re.compile(r"[|&;<>`$(){}*?~\n]")
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
 
-def _commands(root: Part) -> Iterator[Problem]:
+def _commands(root: ManifestPart) -> Iterator[Problem]:
     seen: set[str] = set()
     for part, command in root.at("commands").texts():
         words = command.split()
@@ -40,7 +40,7 @@ def _commands(root: Part) -> Iterator[Problem]:
             )
 
 
-def _entry(root: Part) -> Iterator[Problem]:
+def _entry(root: ManifestPart) -> Iterator[Problem]:
     command = root.at("entry", "command")
     if command.text is None:
         return
@@ -60,7 +60,7 @@ def _entry(root: Part) -> Iterator[Problem]:
         )
 
 
-def _identity(root: Part) -> Iterator[Problem]:
+def _identity(root: ManifestPart) -> Iterator[Problem]:
     slug = root.at("slug")
     directory = root.source.directory
     if slug.text is not None and directory is not None and slug.text != directory:
@@ -81,7 +81,7 @@ def _identity(root: Part) -> Iterator[Problem]:
         seen.add(skill)
 
 
-def _scheduling(root: Part, body: str) -> Iterator[Problem]:
+def _scheduling(root: ManifestPart, body: str) -> Iterator[Problem]:
     scheduling = root.at("scheduling")
     documented = any("schedul" in heading.lower() for heading in _HEADING.findall(body))
     if scheduling.text == "supported" and not documented:
@@ -92,7 +92,7 @@ def _scheduling(root: Part, body: str) -> Iterator[Problem]:
         )
 
 
-def _documented(root: Part, body: str) -> Iterator[Problem]:
+def _documented(root: ManifestPart, body: str) -> Iterator[Problem]:
     for part, command in root.at("commands").texts():
         words = command.split()
         if words and not re.search(r"\b" + r"\s+".join(map(re.escape, words)) + r"\b", body):

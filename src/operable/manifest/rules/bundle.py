@@ -9,7 +9,7 @@ from operable.kernel.catalogue import nearest
 from operable.manifest.blocks import INSTALL_METHODS
 from operable.manifest.durations import seconds
 from operable.manifest.kind import Rule
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 from operable.manifest.rules.sandbox import variable, variables
 from operable.manifest.versions import check_range, expression
@@ -29,7 +29,7 @@ _PERSIST = ("env", "secret_slug", "cmd")
 _EARLIER = re.compile(r"\$\{input\.([^}]*)\}")
 
 
-def _name(root: Part) -> Iterator[Problem]:
+def _name(root: ManifestPart) -> Iterator[Problem]:
     name = root.at("name")
     if name.text is None:
         return
@@ -44,7 +44,7 @@ def _name(root: Part) -> Iterator[Problem]:
         )
 
 
-def _install(root: Part) -> Iterator[Problem]:
+def _install(root: ManifestPart) -> Iterator[Problem]:
     systems = {text for _, text in root.at("requires", "os").texts()}
     known = 0
     for entry in root.at("install").items():
@@ -66,7 +66,7 @@ def _install(root: Part) -> Iterator[Problem]:
         )
 
 
-def _unknown_method(entry: Part, method: Part) -> Problem:
+def _unknown_method(entry: ManifestPart, method: ManifestPart) -> Problem:
     # Point 4 of the decision on manifest contradictions: `experimental` announces a method that others may not know.
     near = nearest(method.text or "", list(INSTALL_METHODS), limit=1)
     announced = entry.at("experimental").value is True
@@ -78,7 +78,7 @@ def _unknown_method(entry: Part, method: Part) -> Problem:
     )
 
 
-def _install_fields(entry: Part, method: str) -> Iterator[Problem]:
+def _install_fields(entry: ManifestPart, method: str) -> Iterator[Problem]:
     package = entry.at("package")
     if package.text is not None and package.text.startswith("-"):
         yield package.problem("INSTALL_PACKAGE", f"the package {package.text[:80]!r} reads as an option")
@@ -110,7 +110,7 @@ def _install_fields(entry: Part, method: str) -> Iterator[Problem]:
         )
 
 
-def _version_check(root: Part) -> Iterator[Problem]:
+def _version_check(root: ManifestPart) -> Iterator[Problem]:
     check = root.at("version_check")
     for field, judge, rule in (
         ("parse", expression, "VERSION_EXPRESSION"),
@@ -125,7 +125,7 @@ def _version_check(root: Part) -> Iterator[Problem]:
             yield part.problem(rule, str(error))
 
 
-def _setup(root: Part) -> Iterator[Problem]:
+def _setup(root: ManifestPart) -> Iterator[Problem]:
     earlier: set[str] = set()
     for step in root.at("setup").items():
         name = step.at("id")
@@ -150,7 +150,7 @@ def _setup(root: Part) -> Iterator[Problem]:
             earlier.add(name.text)
 
 
-def _persist(part: Part) -> Iterator[Problem]:
+def _persist(part: ManifestPart) -> Iterator[Problem]:
     if not isinstance(part.value, dict):
         return
     given = [word for word in _PERSIST if part.at(word).present]
@@ -168,7 +168,7 @@ def _persist(part: Part) -> Iterator[Problem]:
         yield from variable(name, name.text)
 
 
-def _options(step: Part) -> Iterator[Problem]:
+def _options(step: ManifestPart) -> Iterator[Problem]:
     if step.at("kind").text != "prompt":
         return
     choices, kind = step.at("options"), step.at("type").text or "text"
@@ -182,7 +182,7 @@ def _options(step: Part) -> Iterator[Problem]:
         yield default.problem("PROMPT_OPTIONS", f"the default {default.text[:80]!r} is not among the options")
 
 
-def _auth(root: Part) -> Iterator[Problem]:
+def _auth(root: ManifestPart) -> Iterator[Problem]:
     auth = root.at("auth")
     every = auth.at("refresh", "every")
     if every.text is not None:
@@ -204,7 +204,7 @@ def _auth(root: Part) -> Iterator[Problem]:
             )
 
 
-def secrets_declared(root: Part, bound: Mapping[str, Part]) -> Iterator[Problem]:
+def secrets_declared(root: ManifestPart, bound: Mapping[str, ManifestPart]) -> Iterator[Problem]:
     """What setup stores or uses as a secret is declared in the SECRETS.md that auth refers to."""
     if "secrets" not in bound:
         return

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from operable.manifest.kind import Reference, Rule
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 from operable.manifest.rules.sandbox import variable, variables
 from operable.manifest.rules.sandbox_subset import covers, widenings
@@ -24,7 +24,7 @@ _FIXED = ("0", "124", "137")
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]*")
 
 
-def leaves(part: Part) -> Iterator[tuple[Part, str]]:
+def leaves(part: ManifestPart) -> Iterator[tuple[ManifestPart, str]]:
     """Every leaf of the tree of commands with the path that it names."""
     for _, below in part.entries():
         if below.text is not None:
@@ -33,28 +33,28 @@ def leaves(part: Part) -> Iterator[tuple[Part, str]]:
             yield from leaves(below)
 
 
-def command_references(root: Part) -> Iterator[Reference]:
+def command_references(root: ManifestPart) -> Iterator[Reference]:
     """Every TOOL.md that a CLI.md names, called `commands.log`, `commands.branch.list` and so on."""
     for part, _ in leaves(root.at("commands")):
         steps = tuple(map(str, part.path))
         yield Reference(".".join(steps), steps, "tool", "TOOL_REF_UNRESOLVABLE")
 
 
-def tools_within_bundle(root: Part, bound: Mapping[str, Part]) -> Iterator[Problem]:
+def tools_within_bundle(root: ManifestPart, bound: Mapping[str, ManifestPart]) -> Iterator[Problem]:
     """No TOOL.md may have a wider sandbox than its bundle."""
     for name, tool in bound.items():
         if name.startswith("commands."):
             yield from widenings(tool.at("sandbox"), root.at("sandbox"))
 
 
-def _commands(root: Part) -> Iterator[Problem]:
+def _commands(root: ManifestPart) -> Iterator[Problem]:
     commands = root.at("commands")
     if commands.value == {}:
         yield commands.problem("COMMANDS_EMPTY", "a CLI.md has at least one command")
     yield from _words(commands)
 
 
-def _words(part: Part) -> Iterator[Problem]:
+def _words(part: ManifestPart) -> Iterator[Problem]:
     for word, below in part.entries():
         if not _WORD.fullmatch(word):
             yield below.problem(
@@ -69,7 +69,7 @@ def _words(part: Part) -> Iterator[Problem]:
         yield from _words(below)
 
 
-def _exit_codes(root: Part) -> Iterator[Problem]:
+def _exit_codes(root: ManifestPart) -> Iterator[Problem]:
     for code, part in root.at("output", "exit_codes").entries():
         word = part.text
         if word is None:
@@ -84,7 +84,7 @@ def _exit_codes(root: Part) -> Iterator[Problem]:
             yield part.problem("EXIT_RESERVED", f"{code[:8]} is not an exit status: they end at 255")
 
 
-def _sandbox(root: Part) -> Iterator[Problem]:
+def _sandbox(root: ManifestPart) -> Iterator[Problem]:
     sandbox = root.at("sandbox")
     yield from variables(sandbox.at("env", "pass"))
     for name, part in sandbox.at("env", "set").entries():

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from operable.kernel.catalogue import nearest
 from operable.manifest.kind import Rule
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 from operable.wire.events import TOOL_KINDS
 
@@ -19,7 +19,7 @@ TOOL_FIELDS = ("kind", "command", "path", "address")
 ALL_KINDS = "*"
 
 
-def _tools(root: Part) -> Iterator[Problem]:
+def _tools(root: ManifestPart) -> Iterator[Problem]:
     tools = root.at("metadata", "operable", "tools")
     if tools.present and not isinstance(tools.value, dict):
         yield tools.problem("TOOL_MAP_INVALID", "tools maps names of tools to what they do", _EXAMPLE)
@@ -34,7 +34,7 @@ def _tools(root: Part) -> Iterator[Problem]:
             yield from _fields(entry)
 
 
-def _fields(entry: Part) -> Iterator[Problem]:
+def _fields(entry: ManifestPart) -> Iterator[Problem]:
     for name, part in entry.entries():
         if name not in TOOL_FIELDS:
             near = nearest(name, list(TOOL_FIELDS), limit=1)
@@ -47,12 +47,12 @@ def _fields(entry: Part) -> Iterator[Problem]:
             yield part.problem("TOOL_MAP_INVALID", message)
 
 
-def _kind(part: Part, rule: str) -> Iterator[Problem]:
+def _kind(part: ManifestPart, rule: str) -> Iterator[Problem]:
     if part.value not in TOOL_KINDS:
         yield part.problem(rule, f"there is no kind {part.value!r}", f"kinds are {' '.join(TOOL_KINDS)}")
 
 
-def _unasked(root: Part) -> Iterator[Problem]:
+def _unasked(root: ManifestPart) -> Iterator[Problem]:
     operable = root.at("metadata", "operable")
     kinds, modes, asks = operable.at("unasked_kinds"), operable.at("unasking_modes"), operable.at("asks")
     if asks.present and asks.value != "never":
@@ -79,7 +79,7 @@ def _unasked(root: Part) -> Iterator[Problem]:
             yield from _kind(item, "UNASKED_INVALID")
 
 
-def _mode(part: Part, name: object, declared: set[str | None]) -> Iterator[Problem]:
+def _mode(part: ManifestPart, name: object, declared: set[str | None]) -> Iterator[Problem]:
     if not (name is None or isinstance(name, str)) or name not in declared:
         yield part.problem("UNASKED_INVALID", f"there is no mode {name!r}", "modes are declared in `modes`")
 

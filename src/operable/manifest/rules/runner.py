@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from operable.manifest.embedding import block, embedded, one_form
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 
 ENGINES = ("subprocess", "sandbox", "in-process")
 _MOVED = {"env": "the manifest's secrets", "network": "the sandbox"}
 
 
-def runner_rules(part: Part) -> Iterator[Problem]:
+def runner_rules(part: ManifestPart) -> Iterator[Problem]:
     """Of a `runner` field, or of a whole RUNNER.md."""
     yield from one_form(part)
     runner = block(part)
@@ -33,7 +33,7 @@ def runner_rules(part: Part) -> Iterator[Problem]:
     yield from _legacy(runner.at("runtime"))
 
 
-def _legacy(runtime: Part) -> Iterator[Problem]:
+def _legacy(runtime: ManifestPart) -> Iterator[Problem]:
     if not runtime.present:
         return
     yield runtime.problem(

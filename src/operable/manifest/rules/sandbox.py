@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from operable.kernel.redact.names import is_secret_name
 from operable.kernel.redact.urls import redact_url
 from operable.manifest.embedding import block, one_form
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 
 # provider -> the fields of `config` that it cannot do without (AIP-36, provider config shapes), then our own providers.
@@ -38,13 +38,13 @@ def sandbox_tolerances() -> dict[str, str]:
     return {"lifecycle.pause_after_idle_ms": "milliseconds of idleness after which the sandbox pauses"}
 
 
-def sandbox_file(root: Part) -> Iterator[Problem]:
+def sandbox_file(root: ManifestPart) -> Iterator[Problem]:
     """Of a SANDBOX.md."""
     for rule in (_mounts, _egress, _environment, _plaintext, _provider):
         yield from rule(root)
 
 
-def sandbox_inline(root: Part) -> Iterator[Problem]:
+def sandbox_inline(root: ManifestPart) -> Iterator[Problem]:
     """Of the `sandbox` of another manifest."""
     yield from one_form(root.at("sandbox"))
     found = block(root.at("sandbox"))
@@ -52,18 +52,18 @@ def sandbox_inline(root: Part) -> Iterator[Problem]:
         yield from sandbox_file(found)
 
 
-def variables(part: Part) -> Iterator[Problem]:
+def variables(part: ManifestPart) -> Iterator[Problem]:
     """A list of names of environment variables: nothing that a shell would read as more."""
     for item, name in part.texts():
         yield from variable(item, name)
 
 
-def variable(part: Part, name: str) -> Iterator[Problem]:
+def variable(part: ManifestPart, name: str) -> Iterator[Problem]:
     if not _VARIABLE.fullmatch(name):
         yield part.problem("VARIABLE_NAME", f"{name!r} is not a name of an environment variable")
 
 
-def _mounts(root: Part) -> Iterator[Problem]:
+def _mounts(root: ManifestPart) -> Iterator[Problem]:
     seen: set[str] = set()
     for mount in root.at("mounts").items():
         at = mount.at("at")
@@ -87,7 +87,7 @@ def _mounts(root: Part) -> Iterator[Problem]:
             )
 
 
-def _egress(root: Part) -> Iterator[Problem]:
+def _egress(root: ManifestPart) -> Iterator[Problem]:
     for item, host in root.at("network", "egress").texts():
         if not _EGRESS.fullmatch(host):
             yield item.problem(
@@ -97,7 +97,7 @@ def _egress(root: Part) -> Iterator[Problem]:
             )
 
 
-def _environment(root: Part) -> Iterator[Problem]:
+def _environment(root: ManifestPart) -> Iterator[Problem]:
     given = root.at("env", "set")
     if given.present:
         # Point 1 of the decision on manifest contradictions: `env.set` is what the host makes of `auth`, never input.
@@ -110,7 +110,7 @@ def _environment(root: Part) -> Iterator[Problem]:
     yield from variables(root.at("env", "auth", "state", "env"))
 
 
-def _plaintext(root: Part) -> Iterator[Problem]:
+def _plaintext(root: ManifestPart) -> Iterator[Problem]:
     for part, key in _named(root.at("config")):
         if isinstance(part.value, str | int) and not isinstance(part.value, bool) and _is_credential(key):
             yield part.problem(
@@ -124,7 +124,7 @@ def _is_credential(key: str) -> bool:
     return is_secret_name(key) and not key.lower().endswith(("_ref", "-ref", "ref", "_slug"))
 
 
-def _named(part: Part) -> Iterator[tuple[Part, str]]:
+def _named(part: ManifestPart) -> Iterator[tuple[ManifestPart, str]]:
     for key, inner in part.entries():
         yield inner, key
         yield from _named(inner)
@@ -132,7 +132,7 @@ def _named(part: Part) -> Iterator[tuple[Part, str]]:
         yield from _named(inner)
 
 
-def _provider(root: Part) -> Iterator[Problem]:
+def _provider(root: ManifestPart) -> Iterator[Problem]:
     provider = root.at("provider")
     if provider.text is None:
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 
 # Allow-lists: every entry of the child must be covered by one of the bundle. Hosts and paths differ in what ends a `*`.
@@ -26,7 +26,7 @@ _LISTS = (
 _ANY, _PIECE = "\x01", "\x02"
 
 
-def widenings(child: Part, bundle: Part) -> Iterator[Problem]:
+def widenings(child: ManifestPart, bundle: ManifestPart) -> Iterator[Problem]:
     """Every way in which the child's sandbox allows more than the bundle's."""
     if not isinstance(child.value, dict):
         return
@@ -73,7 +73,7 @@ def _expression(pattern: str, *, crosses: bool) -> re.Pattern[str]:
     return re.compile("".join(words.get(part, re.escape(part)) for part in parts), re.DOTALL)
 
 
-def _wider(part: Part, what: str, near: Part | None = None) -> Problem:
+def _wider(part: ManifestPart, what: str, near: ManifestPart | None = None) -> Problem:
     return part.problem(
         "SANDBOX_WIDENED",
         f"the sandbox of this command allows more than its bundle: {what}",

@@ -8,7 +8,7 @@ from typing import Any
 from operable.kernel.catalogue import nearest
 from operable.manifest import argv
 from operable.manifest.kind import Rule
-from operable.manifest.part import Part
+from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 from operable.manifest.rules.sandbox_subset import widenings
 
@@ -16,13 +16,13 @@ MUTATION_CLASSES = ("workspace", "network", "database", "secret", "external")
 _SOURCES = ("vault", "oauth", "value")
 
 
-def within_bundle(root: Part, bound: Mapping[str, Part]) -> Iterator[Problem]:
+def within_bundle(root: ManifestPart, bound: Mapping[str, ManifestPart]) -> Iterator[Problem]:
     """The sandbox of a command stays within that of its CLI.md."""
     if "cli" in bound:
         yield from widenings(root.at("sandbox"), bound["cli"].at("sandbox"))
 
 
-def _argv(root: Part) -> Iterator[Problem]:
+def _argv(root: ManifestPart) -> Iterator[Problem]:
     declared = root.at("inputs", "properties").value
     known = list(declared) if isinstance(declared, dict) else []
     required = {text for _, text in root.at("inputs", "required").texts()}
@@ -54,7 +54,7 @@ def _schema_of(properties: Any, name: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _effects(root: Part) -> Iterator[Problem]:
+def _effects(root: ManifestPart) -> Iterator[Problem]:
     mutates = root.at("mutates")
     for part, effect in mutates.texts():
         name = effect.partition(":")[0]
@@ -70,7 +70,7 @@ def _effects(root: Part) -> Iterator[Problem]:
         yield root.at("risk_level").problem("RISK_TOO_LOW", message, level="warning", near=mutates)
 
 
-def _drivers(root: Part) -> Iterator[Problem]:
+def _drivers(root: ManifestPart) -> Iterator[Problem]:
     constraints = root.at("driver_constraints")
     forbidden = {text for _, text in constraints.at("forbid").texts()}
     for part, kind in constraints.at("require_kind").texts():
@@ -78,7 +78,7 @@ def _drivers(root: Part) -> Iterator[Problem]:
             yield part.problem("DRIVER_CONTRADICTION", f"{kind!r} is both required and forbidden")
 
 
-def _secrets(root: Part) -> Iterator[Problem]:
+def _secrets(root: ManifestPart) -> Iterator[Problem]:
     for name, part in root.at("secrets").entries():
         given = [word for word in _SOURCES if part.at(word).present]
         if isinstance(part.value, dict) and len(given) != 1:
@@ -88,7 +88,7 @@ def _secrets(root: Part) -> Iterator[Problem]:
             )
 
 
-def _schemas(root: Part) -> Iterator[Problem]:
+def _schemas(root: ManifestPart) -> Iterator[Problem]:
     import jsonschema_rs
 
     for field in ("inputs", "outputs"):

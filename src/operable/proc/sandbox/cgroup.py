@@ -32,24 +32,24 @@ _Mount = tuple[str, int, list[str]]  # where, version, controllers
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CgroupParent:
     """Where groups of one controller can be made."""
 
     folder: str
     version: int
 
 
-def place(controller: str) -> Place | None:
+def place(controller: str) -> CgroupParent | None:
     """The group that we are in, as far as we may make groups with this controller below it."""
     return _place(controller, _own_groups(), _mounts())
 
 
-def _place(controller: str, own: Mapping[str, str], mounts: list[_Mount]) -> Place | None:
+def _place(controller: str, own: Mapping[str, str], mounts: list[_Mount]) -> CgroupParent | None:
     for folder, version, controllers in mounts:
         if version == 1 and controller in controllers and controller in own:
-            found = Place(_below(folder, own[controller]), 1)
+            found = CgroupParent(_below(folder, own[controller]), 1)
         elif version == 2 and "" in own:
-            found = Place(_below(folder, own[""]), 2)
+            found = CgroupParent(_below(folder, own[""]), 2)
             if controller not in _read(f"{found.folder}/cgroup.subtree_control").split():
                 continue  # not delegated to the groups below, or bound to version 1
         else:

@@ -1,9 +1,9 @@
 """What a confined process may see and do, as plain values; the mechanisms that enforce it are in `sandboxes/`.
 
 A `Confinement` says where the process works, which host folders are behind which places, which network and which limits
-it has. A `Sandbox` turns a `Command` into one that runs inside, and says for every item by what it is enforced (`enforce`).
-What a mechanism cannot enforce it refuses with `Fail`, naming what is missing; it never runs the command with less. The one
-exception has a name: `unconfined`, of providers that are host access by definition.
+it has. A `Sandbox` turns a `PreparedCommand` into one that runs inside, and says for every item by what it is enforced
+(`enforce`). What a mechanism cannot enforce it refuses with `Fail`, naming what is missing; it never runs the command
+with less. The one exception has a name: `unconfined`, of providers that are host access by definition.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
 from operable.proc.sandbox.loopback import Loopback
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 
 # enforced: as declared. narrowed: less is allowed than declared, or per process instead of for all. unconfined: not at all.
 Root = Literal["host", "system", "elsewhere"]
@@ -39,7 +39,7 @@ Enforcement = tuple[Item, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ResourceLimits:
     """None: not limited."""
 
     cpu_ms: int | None = None
@@ -94,7 +94,7 @@ class Confinement:
     # "elsewhere": a machine of its own, with whatever is installed there.
     root: Root = "host"
     home: str | None = None  # an empty folder inside, gone with the process
-    limits: Limits = Limits()
+    limits: ResourceLimits = ResourceLimits()
     groups: Mapping[str, str] = field(default_factory=dict)  # controller -> prepared control group (`cgroup`)
     tunnel: Tunnel | None = None
     # Unix sockets: every socket file in what is shown, and new ones. Without, only connected pairs.
@@ -117,7 +117,7 @@ class Sandbox:
 
     name: str
     missing: AvailabilityCheck
-    wrap: Callable[[Command, Confinement], Command]
+    wrap: Callable[[PreparedCommand, Confinement], PreparedCommand]
     leader: Callable[
         [int], int | None
     ]  # pid of the started process -> pid of the command inside, when it runs

@@ -21,7 +21,7 @@ from operable.proc.sandbox.confinement import (
     Confinement,
     Enforcement,
     Item,
-    Limits,
+    ResourceLimits,
     Sandbox,
     Tunnel,
     refuse,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from operable.proc.sandbox.egress.budget import Attempt
     from operable.proc.sandbox.egress.proxy import Proxy
     from operable.proc.sandbox.egress.substitutes import Substitute
-    from operable.proc.spawn import Command
+    from operable.proc.spawn import PreparedCommand
 
 _MEGABYTE = 1024 * 1024
 # Agents with their shells, language servers and builds were seen below 200; a fork bomb is stopped in time.
@@ -55,10 +55,10 @@ class Egress(NamedTuple):
     on_attempt: Callable[[Attempt], object] = lambda _: None
 
 
-def default_limits() -> Limits:
+def default_limits() -> ResourceLimits:
     """What holds where nothing is declared: 1024 processes, and 8 GiB or three quarters of the memory of the machine."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // _MEGABYTE
-    return Limits(memory_mb=min(_MOST_MEMORY_MB, whole * 3 // 4), pids=DEFAULT_PIDS)
+    return ResourceLimits(memory_mb=min(_MOST_MEMORY_MB, whole * 3 // 4), pids=DEFAULT_PIDS)
 
 
 class Enclosure:
@@ -73,8 +73,8 @@ class Enclosure:
         self._closed = False
 
     def wrap(
-        self, command: Command, *, cwd: str | None = None, readable: Mapping[str, str] | None = None
-    ) -> Command:
+        self, command: PreparedCommand, *, cwd: str | None = None, readable: Mapping[str, str] | None = None
+    ) -> PreparedCommand:
         """The command as it is started. `cwd` is a place inside; `readable` are further places for this command."""
         if self._closed:
             raise ValueError("the enclosure is closed")
@@ -101,7 +101,9 @@ class Enclosure:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self, egress: Egress | None, defaults: Limits, folder: str | None, *, kept: bool) -> None:
+    def _open(
+        self, egress: Egress | None, defaults: ResourceLimits, folder: str | None, *, kept: bool
+    ) -> None:
         if egress is not None and egress.hosts:
             if folder is None:
                 folder = self._folder = private_folder(kept=kept)
@@ -138,7 +140,7 @@ class Enclosure:
         SERVICE.start(proxy, path)  # last: what fails before needs no stop
         self._proxy = proxy
 
-    def _limit(self, defaults: Limits) -> None:
+    def _limit(self, defaults: ResourceLimits) -> None:
         if self.mechanism.elsewhere:
             return  # its limits are its provider's
         declared = self.place.limits
@@ -151,7 +153,7 @@ class Enclosure:
         groups = cgroup.prepare({name: value for name, value in wishes.items() if value})
         self.place = replace(self.place, limits=limits, groups=groups)
 
-    def _reported(self, defaults: Limits) -> Enforcement:
+    def _reported(self, defaults: ResourceLimits) -> Enforcement:
         """A default that cannot be held is dropped and reported as open; a declared limit is refused."""
         kept: list[Item] = []
         for item in self.mechanism.enforce(self.place):
@@ -170,7 +172,7 @@ def enclose(
     place: Confinement,
     *,
     egress: Egress | None = None,
-    defaults: Limits | None = None,
+    defaults: ResourceLimits | None = None,
     folder: str | None = None,
     kept: bool = True,
 ) -> Enclosure:
@@ -200,8 +202,8 @@ def private_folder(*, kept: bool) -> str:
     return folder
 
 
-def _undeclared(declared: Limits, defaults: Limits) -> Limits:
-    return Limits(
+def _undeclared(declared: ResourceLimits, defaults: ResourceLimits) -> ResourceLimits:
+    return ResourceLimits(
         memory_mb=defaults.memory_mb if declared.memory_mb is None else None,
         pids=defaults.pids if declared.pids is None else None,
     )

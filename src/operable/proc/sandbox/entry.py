@@ -1,11 +1,11 @@
 """The way of one process into its enclosure: what it does between fork and exec, and the contents that it hands over.
 
-`Entry` is plain values, part of a `Command`; it can be started any number of times, and travels to the keeper. `Entrance`
-is one start of it, made in the process that forks. In the child it joins the control groups (or the command does not run),
-sets resource limits, takes a session keyring of its own, and applies the Landlock scopes. Contents (the filter, secret
-files, secret variables) are in descriptors without a name in any file system, whose numbers take the place of words of the
-command line: bubblewrap reads them from there. So they are neither on disk nor in /proc/PID/cmdline or environ. Files of
-the host are opened and read in the same way (`Read`).
+`SandboxEntry` is plain values, part of a `PreparedCommand`; it can be started any number of times, and travels to the
+keeper. `Entrance` is one start of it, made in the process that forks. In the child it joins the control groups (or the
+command does not run), sets resource limits, takes a session keyring of its own, and applies the Landlock scopes. Contents
+(the filter, secret files, secret variables) are in descriptors without a name in any file system, whose numbers take the
+place of words of the command line: bubblewrap reads them from there. So they are neither on disk nor in /proc/PID/cmdline
+or environ. Files of the host are opened and read in the same way (`Read`).
 
 Imports the standard library only: the keeper loads it.
 """
@@ -33,7 +33,7 @@ class Read(NamedTuple):
     content: bytes | str  # str: the path of a file of the host, as it is at the start
 
 
-class Entry(NamedTuple):
+class SandboxEntry(NamedTuple):
     """What a start needs beside its words. Plain values only: they are marshalled."""
 
     contents: tuple[
@@ -45,7 +45,7 @@ class Entry(NamedTuple):
 
 
 def told_apart(words: Sequence[str | Read]) -> tuple[tuple[str, ...], tuple[tuple[int, bytes | str], ...]]:
-    """Words with placeholders, and the contents of an `Entry` that belong to them."""
+    """Words with placeholders, and the contents of an `SandboxEntry` that belong to them."""
     argv = tuple(PLACEHOLDER if isinstance(word, Read) else word for word in words)
     reads = [(len(words) - at, word.content) for at, word in enumerate(words) if isinstance(word, Read)]
     return argv, tuple(reads)
@@ -54,7 +54,7 @@ def told_apart(words: Sequence[str | Read]) -> tuple[tuple[str, ...], tuple[tupl
 class Entrance:
     """One start. `fds` are for the child to inherit; `__call__` runs in the child; `close` when it has been started."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: SandboxEntry) -> None:
         self._entry = entry
         self._call = libc().syscall
         self._keyctl = (numbers(os.uname().machine, ("keyctl",)) or [-1])[0]

@@ -5,13 +5,13 @@ start other programs, because many are found through a shim. Who runs it and jud
 """
 
 from operable.proc.sandbox.restriction import ATTRIBUTES, NETWORK, SIGNALS, SOCKETS, WRITES, missing
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 
 _GIVEN_UP = frozenset((NETWORK, SIGNALS, SOCKETS, WRITES))
 _CHANGES = frozenset((SIGNALS, WRITES))
 
 
-def without_effects(command: Command, scratch: str | None = None) -> Command:
+def without_effects(command: PreparedCommand, scratch: str | None = None) -> PreparedCommand:
     """The command without its effects. With `scratch`, that folder is its home, and it may change what is in there.
 
     Where the kernel cannot take the rights away (`keeps_effects` says why), the program keeps them.
@@ -30,7 +30,7 @@ def keeps_effects() -> str | None:
     return missing(_GIVEN_UP)
 
 
-def without_changes(command: Command) -> Command:
+def without_changes(command: PreparedCommand) -> PreparedCommand:
     """The command of a program that is asked its state, also elsewhere: it keeps the network and sockets.
 
     Changing modes and times succeeds in name only, because programs do it on the way. Where the kernel cannot take the

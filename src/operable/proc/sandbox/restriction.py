@@ -23,7 +23,7 @@ import sys
 from operable.proc.sandbox import landlock, seccomp
 from operable.proc.sandbox.syscalls import libc
 
-# What can be given up, by the word that a `Command` has for it.
+# What can be given up, by the word that a `PreparedCommand` has for it.
 WRITES, NETWORK, PROCESSES, SIGNALS, SOCKETS = "writes", "network", "processes", "signals", "sockets"
 WORDS = frozenset((WRITES, NETWORK, PROCESSES, SIGNALS, SOCKETS))
 ATTRIBUTES = "attributes"

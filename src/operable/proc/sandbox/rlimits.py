@@ -10,12 +10,12 @@ import os
 import resource
 
 from operable.proc.executable import find
-from operable.proc.sandbox.confinement import Item, Limits
+from operable.proc.sandbox.confinement import Item, ResourceLimits
 
 _MEGABYTE = 1024 * 1024
 
 
-def words(limits: Limits, *, pids: bool) -> list[str]:
+def words(limits: ResourceLimits, *, pids: bool) -> list[str]:
     """The words; empty when there is nothing to limit. `pids`: limit processes here (nothing better did)."""
     options = []
     if limits.memory_mb is not None:
@@ -27,8 +27,8 @@ def words(limits: Limits, *, pids: bool) -> list[str]:
     return [program() or "prlimit", "--core=0", *options, "--"] if options else []
 
 
-def entries(limits: Limits, groups: frozenset[str] = frozenset()) -> tuple[tuple[int, int], ...]:
-    """The same for `Entry`, which sets them without a program: all but the number of processes, which counts inside."""
+def entries(limits: ResourceLimits, groups: frozenset[str] = frozenset()) -> tuple[tuple[int, int], ...]:
+    """The same for `SandboxEntry`, which sets them without a program: all but the number of processes, counted inside."""
     found = []
     if limits.memory_mb is not None and "memory" not in groups:
         found.append((resource.RLIMIT_DATA, limits.memory_mb * _MEGABYTE))
@@ -37,12 +37,14 @@ def entries(limits: Limits, groups: frozenset[str] = frozenset()) -> tuple[tuple
     return ((resource.RLIMIT_CORE, 0), *found) if found else ()
 
 
-def inside(limits: Limits, *, pids: bool) -> list[str]:
+def inside(limits: ResourceLimits, *, pids: bool) -> list[str]:
     """Words inside a user namespace; empty when there is nothing to limit there."""
-    return words(Limits(pids=limits.pids), pids=pids)
+    return words(ResourceLimits(pids=limits.pids), pids=pids)
 
 
-def report(limits: Limits, groups: frozenset[str], *, own_users: bool, by_entry: bool = False) -> list[Item]:
+def report(
+    limits: ResourceLimits, groups: frozenset[str], *, own_users: bool, by_entry: bool = False
+) -> list[Item]:
     """What becomes of the limits. `groups`: controllers that a control group holds; `own_users`: in a user namespace;
     `by_entry`: the start sets them itself (`entries`), without a program.
     """

@@ -14,7 +14,7 @@ import shlex
 from collections.abc import Callable
 from typing import Any
 
-from operable.proc.machine import LIFETIME, Job, Out
+from operable.proc.machine import LIFETIME, MachineJob, Out
 from operable.proc.remote import Cloud, names_only, plain_hosts, remote
 
 _NAME = "agent"
@@ -25,7 +25,7 @@ _LOOK_INTERVAL = 0.05
 _LOOKS = 600
 
 
-class Machine:
+class BlaxelMachine:
     """One Blaxel sandbox, and one process in it."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Machine:
     def id(self) -> str | None:
         return None if self._box is None else str(self._box.metadata.name)
 
-    async def open(self, job: Job) -> None:
+    async def open(self, job: MachineJob) -> None:
         if "workspace" in job.config:
             os.environ["BL_WORKSPACE"] = job.config["workspace"]  # read when the SDK is imported
         from blaxel.core import SandboxInstance
@@ -65,7 +65,7 @@ class Machine:
         done = await self._box.process.exec({"command": command, "waitForCompletion": True})
         return int(done.exit_code), str(done.stderr)
 
-    async def start(self, job: Job, out: Out, err: Out) -> None:
+    async def start(self, job: MachineJob, out: Out, err: Out) -> None:
         self._running = asyncio.create_task(self._run(job, out, err))
         for _ in range(_LOOKS):
             if self._running.done() or await self._is_there():
@@ -76,7 +76,7 @@ class Machine:
     async def _is_there(self) -> bool:
         return any(each.name == _NAME for each in await self._box.process.list())
 
-    async def _run(self, job: Job, out: Out, err: Out) -> int:
+    async def _run(self, job: MachineJob, out: Out, err: Out) -> int:
         said: asyncio.Queue[tuple[Out, bytes] | None] = asyncio.Queue()
         handing = asyncio.create_task(self._hand_on(said))
         try:
@@ -141,6 +141,8 @@ def _network(egress: tuple[str, ...]) -> str | None:
         return "it has no machine without a network; name the hosts that are needed"
     return plain_hosts(egress, wildcards=True)
 
+
+MACHINE = BlaxelMachine
 
 SANDBOX = remote(
     Cloud(

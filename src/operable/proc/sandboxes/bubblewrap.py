@@ -32,10 +32,10 @@ from operable.proc.executable import find
 from operable.proc.run import output
 from operable.proc.sandbox import cgroup, landlock, loopback, relay, rlimits, seccomp, system_root
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Root, Sandbox, refuse
-from operable.proc.sandbox.entry import Entry, Read, told_apart
+from operable.proc.sandbox.entry import Read, SandboxEntry, told_apart
 from operable.proc.sandbox.leader import children
 from operable.proc.sandbox.ledger import open_items
-from operable.proc.spawn import Command, prepare
+from operable.proc.spawn import PreparedCommand, prepare
 
 _PROGRAM = "bwrap"
 # What every confined command gets.
@@ -117,7 +117,7 @@ def _probe(root: Root = "host") -> str | None:
 def _tried(words: Sequence[str | Read]) -> str | None:
     argv, contents = told_apart(words)
     try:
-        found = output(prepare(argv)._replace(entry=Entry(contents)), timeout=_PROBE_TIMEOUT)
+        found = output(prepare(argv)._replace(entry=SandboxEntry(contents)), timeout=_PROBE_TIMEOUT)
     except Fail as problem:
         return f"bubblewrap does not work here: {problem.message}"
     if found.status:
@@ -125,7 +125,7 @@ def _tried(words: Sequence[str | Read]) -> str | None:
     return None
 
 
-def _wrap(command: Command, confinement: Confinement) -> Command:
+def _wrap(command: PreparedCommand, confinement: Confinement) -> PreparedCommand:
     reason = _missing_root(confinement.root)
     if reason is not None:
         raise Fail("config", "SANDBOX_UNAVAILABLE", reason, hint="apt-get install bubblewrap")
@@ -155,7 +155,7 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     argv, contents = told_apart(
         [*words, *_inside(confinement, alone=alone), command.executable, *command.argv[1:]]
     )
-    return Command(
+    return PreparedCommand(
         argv,
         argv[0],
         {name: value for name, value in command.env.items() if name not in hidden},
@@ -179,7 +179,7 @@ def _setting(env: Mapping[str, str], names: frozenset[str]) -> bytes:
     return b"".join(os.fsencode(word) + b"\0" for word in words)
 
 
-def _gives_up_processes(command: Command) -> bool:
+def _gives_up_processes(command: PreparedCommand) -> bool:
     """Everything else that a command may give up is for the confinement to say."""
     if not command.gives_up <= {"processes"}:
         raise ValueError(f"inside bubblewrap a command cannot give up {sorted(command.gives_up)} by itself")
@@ -195,8 +195,8 @@ def _filter(confinement: Confinement, *, alone: bool) -> bytes:
     )
 
 
-def _entry(confinement: Confinement, contents: tuple[tuple[int, bytes | str], ...]) -> Entry:
-    return Entry(
+def _entry(confinement: Confinement, contents: tuple[tuple[int, bytes | str], ...]) -> SandboxEntry:
+    return SandboxEntry(
         contents=contents,
         scopes=_scopes(confinement),
         limits=rlimits.entries(confinement.limits, frozenset(confinement.groups)),

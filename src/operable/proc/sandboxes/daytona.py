@@ -14,7 +14,7 @@ import shlex
 import tempfile
 from typing import Any
 
-from operable.proc.machine import LIFETIME, Job, Out
+from operable.proc.machine import LIFETIME, MachineJob, Out
 from operable.proc.remote import Cloud, names_only, plain_hosts, remote
 from operable.wire.lines import BlockSplitter
 
@@ -23,7 +23,7 @@ _VARIABLES = "/tmp/.operable-env"  # noqa: S108 - on the machine, which is ours 
 _MINUTES = LIFETIME // 60
 
 
-class Machine:
+class DaytonaMachine:
     """One Daytona sandbox, and one session in it."""
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class Machine:
     def id(self) -> str | None:
         return None if self._box is None else str(self._box.id)
 
-    async def open(self, job: Job) -> None:
+    async def open(self, job: MachineJob) -> None:
         from daytona import AsyncDaytona, CreateSandboxFromSnapshotParams, DaytonaConfig
 
         self._daytona = AsyncDaytona(DaytonaConfig(target=job.config.get("target")))
@@ -60,7 +60,7 @@ class Machine:
         done = await self._box.process.exec(f"sh -c {shlex.quote(line)}")
         return int(done.exit_code or 0), str(done.result)
 
-    async def start(self, job: Job, out: Out, err: Out) -> None:
+    async def start(self, job: MachineJob, out: Out, err: Out) -> None:
         from daytona import SessionExecuteRequest
 
         with tempfile.NamedTemporaryFile("w", encoding="utf-8") as variables:
@@ -104,6 +104,8 @@ class Machine:
         await asyncio.shield(box.delete())
         await self._daytona.close()
 
+
+MACHINE = DaytonaMachine
 
 SANDBOX = remote(
     Cloud(

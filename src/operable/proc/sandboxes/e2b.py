@@ -11,13 +11,13 @@ import asyncio
 import shlex
 from typing import Any
 
-from operable.proc.machine import LIFETIME, Job, Out
+from operable.proc.machine import LIFETIME, MachineJob, Out
 from operable.proc.remote import Cloud, names_only, plain_hosts, remote
 
 _EVERYWHERE = "0.0.0.0/0"
 
 
-class Machine:
+class E2bMachine:
     """One E2B sandbox."""
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Machine:
     def id(self) -> str | None:
         return None if self._box is None else str(self._box.sandbox_id)
 
-    async def open(self, job: Job) -> None:
+    async def open(self, job: MachineJob) -> None:
         from e2b import AsyncSandbox
 
         rules: dict[str, Any] = {"allow_internet_access": False}
@@ -55,7 +55,7 @@ class Machine:
             return ended.exit_code, ended.stderr
         return done.exit_code, done.stderr
 
-    async def start(self, job: Job, out: Out, err: Out) -> None:
+    async def start(self, job: MachineJob, out: Out, err: Out) -> None:
         # The SDK gives the line to a login shell, which becomes the command.
         self._command = await self._box.commands.run(
             f"exec {shlex.join(job.argv)}",
@@ -91,6 +91,8 @@ class Machine:
         box, self._box = self._box, None
         await asyncio.shield(box.kill())
 
+
+MACHINE = E2bMachine
 
 SANDBOX = remote(
     Cloud(

@@ -7,13 +7,13 @@ processes. Because every process of the same user can read what it was given, it
 
 from operable.proc.sandbox import cgroup, rlimits
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
-from operable.proc.spawn import Command
+from operable.proc.spawn import PreparedCommand
 from operable.proc.tree import keeper
 
 _OPEN = "provider local is host access"
 
 
-def _wrap(command: Command, confinement: Confinement) -> Command:
+def _wrap(command: PreparedCommand, confinement: Confinement) -> PreparedCommand:
     refuse("local", _enforce(confinement))
     words = [
         *cgroup.joining(confinement.groups),

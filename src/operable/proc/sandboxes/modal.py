@@ -13,14 +13,14 @@ import contextlib
 import shlex
 from typing import Any
 
-from operable.proc.machine import Job, Out
+from operable.proc.machine import MachineJob, Out
 from operable.proc.remote import Cloud, names_only, plain_hosts, remote
 
 _TIMEOUT = 3600
 _CHUNK = 64 * 1024
 
 
-class Machine:
+class ModalMachine:
     """One Modal sandbox, and the processes in it."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Machine:
     def id(self) -> str | None:
         return None if self._box is None else str(self._box.object_id)
 
-    async def open(self, job: Job) -> None:
+    async def open(self, job: MachineJob) -> None:
         import modal
 
         app = await modal.App.lookup.aio(job.config.get("app_name", "operable"), create_if_missing=True)
@@ -65,7 +65,7 @@ class Machine:
         said = await process.stderr.read.aio()
         return int(await process.wait.aio()), bytes(said).decode("utf-8", "replace")
 
-    async def start(self, job: Job, out: Out, err: Out) -> None:
+    async def start(self, job: MachineJob, out: Out, err: Out) -> None:
         self._process = await self._box.exec.aio(*job.argv, env=dict(job.env), workdir=job.cwd, text=False)
         self._reading = asyncio.gather(_follow(self._process.stdout, out), _follow(self._process.stderr, err))
 
@@ -100,6 +100,8 @@ async def _follow(stream: Any, sink: Out) -> None:
     async for data in stream:
         await sink(bytes(data))
 
+
+MACHINE = ModalMachine
 
 SANDBOX = remote(
     Cloud(

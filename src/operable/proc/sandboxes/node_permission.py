@@ -14,7 +14,7 @@ from operable.kernel.errors import Fail
 from operable.proc.run import output
 from operable.proc.sandbox import cgroup, rlimits
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
-from operable.proc.spawn import Command, prepare
+from operable.proc.spawn import PreparedCommand, prepare
 
 _PROBE_TIMEOUT = 10.0
 
@@ -39,7 +39,7 @@ def _missing() -> str | None:
     return None if _switch() else "this node has no permission model (20 and later have)"
 
 
-def _wrap(command: Command, confinement: Confinement) -> Command:
+def _wrap(command: PreparedCommand, confinement: Confinement) -> PreparedCommand:
     reason = _missing()
     if reason is not None:
         raise Fail("config", "SANDBOX_UNAVAILABLE", reason, hint="install Node.js 22.13 or later")
@@ -58,7 +58,7 @@ def _wrap(command: Command, confinement: Confinement) -> Command:
     return command._replace(argv=tuple(words), executable=words[0], cwd=confinement.cwd)
 
 
-def _script(command: Command) -> tuple[str, str]:
+def _script(command: PreparedCommand) -> tuple[str, str]:
     """(node, script): what is run must be a script whose first line names node."""
     script = os.path.realpath(command.executable)
     with open(script, "rb") as file:

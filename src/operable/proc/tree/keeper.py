@@ -27,7 +27,7 @@ from operable.kernel.errors import Fail
 
 if TYPE_CHECKING:
     from operable.proc.reactor import Reactor
-    from operable.proc.spawn import Command
+    from operable.proc.spawn import PreparedCommand
 
 # A start takes 3 ms here; ten seconds are a machine that swaps.
 _START_TIMEOUT = 10.0
@@ -141,7 +141,7 @@ class Keeper:
         self._folders: set[str] = set()
         self.pid: int | None = None
 
-    def start(self, command: Command, stdin: int, stdout: int, stderr: int) -> Tree:
+    def start(self, command: PreparedCommand, stdin: int, stdout: int, stderr: int) -> Tree:
         """Run the command below a stem. OSError when it cannot be executed, Fail when there is no keeper."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
@@ -174,7 +174,7 @@ class Keeper:
         self._requests = self.pid = None
         self._folders = set()
 
-    def _request(self, command: Command, *fds: int) -> None:
+    def _request(self, command: PreparedCommand, *fds: int) -> None:
         what = os.memfd_create("operable-command")
         try:
             with open(what, "wb", closefd=False) as file:

@@ -16,7 +16,7 @@ import subprocess
 import time
 from collections.abc import Callable
 
-from operable.proc.sandbox.entry import Entrance, Entry
+from operable.proc.sandbox.entry import Entrance, SandboxEntry
 from operable.proc.tree.descendants import living, signal_tree
 
 _SET_PDEATHSIG = 1
@@ -43,7 +43,7 @@ class Stem:
         with open(request, "rb") as file:
             wanted = marshal.loads(file.read())  # noqa: S302 - from our host
         self.executable, self.argv, self.env, self.cwd, self.enclosure, entry = wanted
-        self.entry = None if entry is None else Entry(*entry)
+        self.entry = None if entry is None else SandboxEntry(*entry)
         self.leader: int | None = None
         self.ending: float | None = None  # when SIGKILL is due
         self.killing = False

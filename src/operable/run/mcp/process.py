@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from operable.proc.child import OPEN, Child, End
-from operable.proc.spawn import Command
+from operable.proc.child import OPEN, Child, ChildEnd
+from operable.proc.spawn import PreparedCommand
 from operable.proc.tree.escalation import Graces
 from operable.wire.lines import LineSplitter
 
@@ -24,7 +24,7 @@ Streams = tuple[Any, Any]
 
 @asynccontextmanager
 async def mcp_process(
-    command: Command, *, on_stderr: Callable[[str], object] | None = None
+    command: PreparedCommand, *, on_stderr: Callable[[str], object] | None = None
 ) -> AsyncIterator[Streams]:
     """Start it; its streams for `mcp.ClientSession`. At the end of the block it is ended, and its stderr reported."""
     process = _Process(command)
@@ -39,7 +39,7 @@ async def mcp_process(
 class _Process:
     """A server that we started, between its pipes and the SDK's streams."""
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: PreparedCommand) -> None:
         import anyio
 
         self._arrived, read = anyio.create_memory_object_stream[Any](0)
@@ -83,7 +83,7 @@ class _Process:
         elif self._lines.qsize() > _BACKLOG:
             self._child.stdout.pause()
 
-    def _note_end(self, _end: End) -> None:
+    def _note_end(self, _end: ChildEnd) -> None:
         self._ended.set()
 
     async def _receive(self) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.proc.sandbox.egress.client_hello import LIMIT, parse
-from operable.proc.sandbox.egress.http import Malformed
+from operable.proc.sandbox.egress.http import MalformedHttp
 
 
 def hello(name: str | None) -> bytes:
@@ -49,7 +49,7 @@ def test_a_hello_in_many_records_is_read_as_one():
     ],
 )
 def test_what_only_starts_like_tls_is_refused(data):
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedHttp):
         parse(data)
 
 
@@ -57,5 +57,5 @@ def test_what_only_starts_like_tls_is_refused(data):
 def test_random_bytes_are_a_hello_or_malformed(data):
     try:
         parse(data)
-    except Malformed:
+    except MalformedHttp:
         return

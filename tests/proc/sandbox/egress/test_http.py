@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from operable.proc.sandbox.egress.http import (
     Framing,
-    Malformed,
+    MalformedHttp,
     RequestHead,
     parse_authority,
     parse_chunk_size,
@@ -90,7 +90,7 @@ def test_only_a_websocket_may_leave_http():
     ],
 )
 def test_headers_that_two_readers_could_read_differently_are_refused(lines):
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedHttp):
         head(*lines)
 
 
@@ -121,7 +121,7 @@ def test_headers_that_two_readers_could_read_differently_are_refused(lines):
     ],
 )
 def test_request_lines_outside_the_grammar_are_refused(start):
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedHttp):
         head(start=start)
 
 
@@ -133,7 +133,7 @@ def test_a_host_is_required_since_http_1_1_and_chunks_exist_since_then():
         b"GET / HTTP/1.1\nHost: h\n\n",
         b"GET / HTTP/1.1\r\nHost: h\r\n",
     ):
-        with pytest.raises(Malformed):
+        with pytest.raises(MalformedHttp):
             parse_request(raw)
 
 
@@ -148,7 +148,7 @@ def test_a_host_is_required_since_http_1_1_and_chunks_exist_since_then():
     ],
 )  # fmt: skip
 def test_what_is_not_one_host_with_one_port_is_refused(text):
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedHttp):
         parse_authority(text, 80)
 
 
@@ -180,7 +180,7 @@ def test_an_absolute_target_is_split_at_its_path_or_its_query():
     "line", [b"", b"g", b"1;a=b", b" 1", b"1 ", b"-1", b"+1", b"0x1", b"1_0", b"1" * 9, b"1\n"]
 )
 def test_the_size_of_a_chunk_is_a_short_hexadecimal_number_and_nothing_else(line):
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedHttp):
         parse_chunk_size(line)
     assert parse_chunk_size(b"00aF") == 175
 
@@ -198,7 +198,7 @@ def test_the_size_of_a_chunk_is_a_short_hexadecimal_number_and_nothing_else(line
     ],
 )
 def test_a_response_outside_the_grammar_is_refused(raw):
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedHttp):
         parse_response(raw, b"GET")
 
 
@@ -236,7 +236,7 @@ def test_what_is_accepted_is_read_by_a_second_parser_in_the_same_way_before_and_
     whole = raw + b"\r\n\r\n"
     try:
         parsed = parse_request(whole[: whole.index(b"\r\n\r\n") + 4])
-    except Malformed:
+    except MalformedHttp:
         return
     second = _read(whole[: whole.index(b"\r\n\r\n") + 4])
     assert (second.method, second.target) == (parsed.method, parsed.target)

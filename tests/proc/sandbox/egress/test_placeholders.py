@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.proc.sandbox.egress.http import Malformed, RequestHead, parse_request
+from operable.proc.sandbox.egress.http import MalformedHttp, RequestHead, parse_request
 from operable.proc.sandbox.egress.placeholders import Mask, Substitution, find
 
 VALUE = {"KEY": 's3"cr&t!!', "LINES": "a\nb"}.__getitem__
@@ -38,7 +38,7 @@ def test_values_are_escaped_for_where_they_stand():
 @pytest.mark.parametrize("value", ["a\nb", "a\rb", "a\0b", "a\x0bb", "a\x7fb"])
 def test_a_value_with_control_characters_cannot_make_headers(value):
     request = parse_request(b"GET / HTTP/1.1\r\nHost: h\r\nX: $$SECRET[LINES]$$\r\n\r\n")
-    with pytest.raises(Malformed):
+    with pytest.raises(MalformedHttp):
         Substitution(lambda _: value).apply(request, b"")
 
 

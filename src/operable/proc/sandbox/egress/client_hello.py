@@ -4,7 +4,7 @@ A tunnel is judged by the name in its CONNECT. At a provider that serves many na
 who answers; so the proxy compares the two. It reads nothing else of TLS.
 """
 
-from operable.proc.sandbox.egress.http import Malformed
+from operable.proc.sandbox.egress.http import MalformedHttp
 
 HANDSHAKE = 0x16  # the first byte of every TLS connection
 # Post-quantum key shares make hellos of about 1.8 kB; a longer one than this is not an honest one.
@@ -20,14 +20,14 @@ def parse(data: bytes) -> tuple[bool, str | None]:
     while at + 5 <= len(data):
         size = int.from_bytes(data[at + 3 : at + 5])
         if data[at] != HANDSHAKE or data[at + 1] != 3 or not size:
-            raise Malformed("not a TLS handshake")
+            raise MalformedHttp("not a TLS handshake")
         message += data[at + 5 : at + 5 + size]
         at += 5 + size
     if message and message[0] != _CLIENT_HELLO:
-        raise Malformed("not a client hello")
+        raise MalformedHttp("not a client hello")
     if len(message) < 4 or len(message) < 4 + int.from_bytes(message[1:4]):
         if len(data) > LIMIT:
-            raise Malformed("a client hello without an end")
+            raise MalformedHttp("a client hello without an end")
         return False, None
     return True, _server_name(_Fields(message[4 : 4 + int.from_bytes(message[1:4])]))
 
@@ -48,7 +48,7 @@ def _server_name(hello: "_Fields") -> str | None:
             names.take(1)  # the kind of name: host_name is the only one
             name = names.vector(2)
             if names.left or not name.isascii():
-                raise Malformed("not one server name")
+                raise MalformedHttp("not one server name")
             return name.decode("ascii")
     return None
 
@@ -61,7 +61,7 @@ class _Fields:
 
     def take(self, size: int) -> bytes:
         if len(self.left) < size:
-            raise Malformed("a client hello that ends early")
+            raise MalformedHttp("a client hello that ends early")
         taken, self.left = self.left[:size], self.left[size:]
         return taken
 

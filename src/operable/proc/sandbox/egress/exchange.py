@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from operable.kernel.errors import Fail
 from operable.proc.sandbox.egress import placeholders
 from operable.proc.sandbox.egress.budget import AttemptLog, Bounds, Memory
-from operable.proc.sandbox.egress.http import Framing, Malformed, RequestHead, ResponseHead
+from operable.proc.sandbox.egress.http import Framing, MalformedHttp, RequestHead, ResponseHead
 from operable.proc.sandbox.egress.streams import (
     Deadline,
     Ends,
@@ -24,7 +24,7 @@ from operable.proc.sandbox.egress.streams import (
     send_streamed,
 )
 from operable.proc.sandbox.egress.substitutes import Substitutes
-from operable.proc.sandbox.egress.upstream import Upstream
+from operable.proc.sandbox.egress.upstream import EgressUpstream
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 # They echo the request, credentials included (RFC 9110, 9.3.8); nothing needs them through a proxy.
@@ -33,10 +33,10 @@ _INTERIM = 16  # responses before the real one; 100 and 103 come once
 
 
 @dataclass(slots=True)
-class Exchange:
+class EgressExchange:
     """What a request needs of its session."""
 
-    upstream: Upstream
+    upstream: EgressUpstream
     substitutes: Substitutes
     log: AttemptLog
     bounds: Bounds
@@ -115,7 +115,7 @@ class Exchange:
         substitution = placeholders.Substitution(values.__getitem__)
         try:
             changed, sent = substitution.apply(head, body)
-        except Malformed as error:
+        except MalformedHttp as error:
             self.log.report(*where, "secret-does-not-fit", told)
             raise Refused("secret-does-not-fit", "400 Bad Request") from error
         # A compressed response could not be masked.
@@ -136,7 +136,7 @@ class Exchange:
             if not receiving.done():
                 await _sent(sending)
             await receiving
-        except (Refused, Malformed) as error:
+        except (Refused, MalformedHttp) as error:
             if self.answered:
                 raise ConnectionAbortedError from error
             raise
@@ -173,7 +173,7 @@ async def _sent(sending: "asyncio.Future[None]") -> None:
     """Wait for the end of the request; a server that stops reading may still answer."""
     try:
         await sending
-    except Malformed as error:
+    except MalformedHttp as error:
         raise Refused("malformed-request", "400 Bad Request") from error
     except OSError:
         return  # its response, or its absence, says more

@@ -33,7 +33,7 @@ _HOP_BY_HOP = frozenset(
 _WEBSOCKET = b"websocket"
 
 
-class Malformed(ValueError):  # noqa: N818 - reads as a fact where it is caught
+class MalformedHttp(ValueError):  # noqa: N818 - reads as a fact where it is caught
     """The peer does not speak strict HTTP/1.1."""
 
 
@@ -141,16 +141,16 @@ def parse_request(raw: bytes) -> RequestHead:
     lines = _lines(raw)
     line = _REQUEST_LINE.fullmatch(lines[0])
     if line is None:
-        raise Malformed("not a request line")
+        raise MalformedHttp("not a request line")
     headers, minor = _fields(lines[1:]), int(line[3])
     hosts = _all(headers, b"host")
     if len(hosts) > 1 or (not hosts and minor == 1):
-        raise Malformed("not exactly one Host")
+        raise MalformedHttp("not exactly one Host")
     framing = _framing(headers)
     if framing.chunked and minor == 0:
-        raise Malformed("chunks in HTTP/1.0")
+        raise MalformedHttp("chunks in HTTP/1.0")
     if any(value.lower() != b"100-continue" for value in _all(headers, b"expect")):
-        raise Malformed("an unknown expectation")
+        raise MalformedHttp("an unknown expectation")
     return RequestHead(line[1], line[2], headers, framing if framing != Framing() else NO_BODY, minor)
 
 
@@ -159,7 +159,7 @@ def parse_response(raw: bytes, method: bytes) -> ResponseHead:
     lines = _lines(raw)
     line = _STATUS_LINE.fullmatch(lines[0])
     if line is None or _NOT_IN_FIELDS.search(lines[0]):
-        raise Malformed("not a status line")
+        raise MalformedHttp("not a status line")
     headers, status = _fields(lines[1:]), int(line[1])
     framing = _framing(headers)
     if method == b"HEAD" or status < 200 or status in (204, 304):
@@ -180,18 +180,18 @@ def parse_authority(text: bytes, standard: int | None) -> tuple[str, int]:
     """(host, port) of `host:port`; without a port, the standard one. Raises Malformed; user names are not accepted."""
     match = _AUTHORITY.fullmatch(text.decode("latin-1"))
     if match is None or (match[1] is not None and ":" not in match[1]):
-        raise Malformed("not a host with a port")
+        raise MalformedHttp("not a host with a port")
     host = normal(match[1] or match[2])
     port = standard if match[3] is None else int(match[3])
     if not host or port is None or not 0 < port < 65536:
-        raise Malformed("not a host with a port")
+        raise MalformedHttp("not a host with a port")
     return host, port
 
 
 def parse_chunk_size(line: bytes) -> int:
     """The size of a chunk from its line without CRLF. Extensions are not accepted: no known client sends one."""
     if _CHUNK_LINE.fullmatch(line) is None:
-        raise Malformed("not the size of a chunk")
+        raise MalformedHttp("not the size of a chunk")
     return int(line, 16)
 
 
@@ -204,18 +204,18 @@ LAST_CHUNK = b"0\r\n\r\n"
 
 def _lines(raw: bytes) -> list[bytes]:
     if not raw.endswith(b"\r\n\r\n"):
-        raise Malformed("not a whole head")
+        raise MalformedHttp("not a whole head")
     return raw[:-4].split(b"\r\n")
 
 
 def _fields(lines: list[bytes]) -> Headers:
     if len(lines) > _HEADER_COUNT:
-        raise Malformed("too many headers")
+        raise MalformedHttp("too many headers")
     headers = []
     for line in lines:
         name, colon, value = line.partition(b":")
         if not colon or not _TOKEN.fullmatch(name) or _NOT_IN_FIELDS.search(value):
-            raise Malformed("not a header")
+            raise MalformedHttp("not a header")
         headers.append((name, value.strip(b" \t")))
     return tuple(headers)
 
@@ -224,14 +224,14 @@ def _framing(headers: Headers) -> Framing:
     """What the headers say about the end of the body; Malformed if two readers could disagree."""
     lengths, encodings = _all(headers, b"content-length"), _all(headers, b"transfer-encoding")
     if len(lengths) + len(encodings) > 1:
-        raise Malformed("two statements of the length")
+        raise MalformedHttp("two statements of the length")
     if encodings:
         if encodings[0].lower() != b"chunked":
-            raise Malformed("a transfer encoding other than chunked")
+            raise MalformedHttp("a transfer encoding other than chunked")
         return Framing(chunked=True)
     if lengths:
         if _LENGTH.fullmatch(lengths[0]) is None:
-            raise Malformed("not a length")
+            raise MalformedHttp("not a length")
         return Framing(length=int(lengths[0]))
     return Framing()
 

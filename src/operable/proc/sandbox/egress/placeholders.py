@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import quote
 
-from operable.proc.sandbox.egress.http import Malformed, RequestHead
+from operable.proc.sandbox.egress.http import MalformedHttp, RequestHead
 
 _NAME = rb"[A-Za-z0-9_.-]{1,80}"
 _PLAIN = re.compile(rb"\$\$SECRET\[(" + _NAME + rb")\]\$\$")
@@ -65,7 +65,7 @@ class Substitution:
 
     def _in_header(self, match: re.Match[bytes]) -> bytes:
         if _NOT_IN_FIELDS.search(self._value(match[1].decode())):
-            raise Malformed("a secret with control characters cannot be in a header")
+            raise MalformedHttp("a secret with control characters cannot be in a header")
         return self._plain(match)
 
     def _plain(self, match: re.Match[bytes]) -> bytes:

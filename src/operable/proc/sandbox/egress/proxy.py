@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from operable.proc.sandbox.egress.budget import Attempt, AttemptLog, Bounds, Memory
 from operable.proc.sandbox.egress.client_hello import HANDSHAKE
-from operable.proc.sandbox.egress.exchange import Exchange
+from operable.proc.sandbox.egress.exchange import EgressExchange
 from operable.proc.sandbox.egress.http import (
-    Malformed,
+    MalformedHttp,
     RequestHead,
     parse_authority,
     parse_request,
@@ -29,7 +29,7 @@ from operable.proc.sandbox.egress.http import (
 from operable.proc.sandbox.egress.rules import Rules, normal
 from operable.proc.sandbox.egress.streams import Deadline, Ends, Refused, join, read_hello, refuse
 from operable.proc.sandbox.egress.substitutes import Substitute, Substitutes
-from operable.proc.sandbox.egress.upstream import Upstream
+from operable.proc.sandbox.egress.upstream import EgressUpstream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,7 +62,7 @@ class Proxy:
         self._substitutes = Substitutes(substitutes)
         self._authority = authority
         self._log = AttemptLog(on_attempt, self.bounds)
-        self._upstream = Upstream(self.rules, self._log, self.bounds, trust)
+        self._upstream = EgressUpstream(self.rules, self._log, self.bounds, trust)
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._moved = 0
@@ -118,7 +118,7 @@ class Proxy:
             await self._serve(reader, writer)
         except Refused as refused:
             return refused
-        except Malformed:
+        except MalformedHttp:
             return Refused("malformed-request", "400 Bad Request")
         except (OSError, EOFError):
             return None  # the client, or the server behind it, went away, or nothing moved: closing says so
@@ -178,7 +178,7 @@ class Proxy:
                 await client[1].drain()
             async with Deadline(self.bounds.idle, self._count) as deadline:
                 await join(client, server, deadline, self._open_tunnel(client, where, first))
-        except Malformed as error:
+        except MalformedHttp as error:
             self._log.report(*where, "malformed-tls")
             raise ConnectionAbortedError from error  # inside a tunnel an answer would be read as the server's
         finally:
@@ -234,7 +234,7 @@ class Proxy:
         self, client: Ends, head: RequestHead, where: tuple[str, int], *, secure: bool
     ) -> None:
         async with Deadline(self.bounds.idle, self._count) as deadline:
-            exchange = Exchange(
+            exchange = EgressExchange(
                 upstream=self._upstream,
                 substitutes=self._substitutes,
                 log=self._log,

@@ -26,7 +26,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class EgressRule:
     """One line of the list."""
 
     host: str  # lower case, without the dot at the end; a name, "*", "*.name" or an address
@@ -46,7 +46,7 @@ class Rule:
         return host == self.host
 
 
-def parse(text: str) -> Rule:
+def parse(text: str) -> EgressRule:
     """One entry of `network.egress`; Raises Fail if it is not one."""
     host, port = split(text)
     star = host.lstrip("*")
@@ -58,10 +58,10 @@ def parse(text: str) -> Rule:
     ):
         raise _invalid(text)
     if port == "*":
-        return Rule(host, 0)
+        return EgressRule(host, 0)
     if port is not None and not (port.isdecimal() and 0 < int(port) < 65536):
         raise _invalid(text)
-    return Rule(host, None if port is None else int(port))
+    return EgressRule(host, None if port is None else int(port))
 
 
 def split(text: str) -> tuple[str, str | None]:

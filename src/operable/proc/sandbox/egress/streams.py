@@ -15,7 +15,7 @@ from operable.proc.sandbox.egress.budget import Exhausted, Memory
 from operable.proc.sandbox.egress.http import (
     LAST_CHUNK,
     Framing,
-    Malformed,
+    MalformedHttp,
     ResponseHead,
     encode_chunk,
     parse_chunk_size,
@@ -106,11 +106,11 @@ async def _iterate_chunks(reader: asyncio.StreamReader) -> AsyncIterator[bytes]:
         async for data in iterate_body(reader, Framing(length=size)):
             yield data
         if await reader.readexactly(2) != b"\r\n":
-            raise Malformed("a chunk that does not end")
+            raise MalformedHttp("a chunk that does not end")
     for _ in range(_TRAILERS):
         if await read_line(reader) == b"\r\n":
             return  # trailers are not passed on: no rule has judged them
-    raise Malformed("too many trailers")
+    raise MalformedHttp("too many trailers")
 
 
 async def read_line(reader: asyncio.StreamReader, limit: int | None = None) -> bytes:
@@ -118,9 +118,9 @@ async def read_line(reader: asyncio.StreamReader, limit: int | None = None) -> b
     try:
         line = await reader.readuntil(b"\r\n")
     except asyncio.LimitOverrunError as error:
-        raise Malformed("a line that does not end") from error
+        raise MalformedHttp("a line that does not end") from error
     if limit is not None and len(line) > limit:
-        raise Malformed("a line that is too long")
+        raise MalformedHttp("a line that is too long")
     return line
 
 
@@ -173,7 +173,7 @@ async def read_response(reader: asyncio.StreamReader, method: bytes) -> Response
     """The head of the next response; raises Refused if the server does not speak HTTP/1.1."""
     try:
         return parse_response(await reader.readuntil(b"\r\n\r\n"), method)
-    except (Malformed, asyncio.LimitOverrunError) as error:
+    except (MalformedHttp, asyncio.LimitOverrunError) as error:
         raise Refused("malformed-response", "502 Bad Gateway") from error
     except (OSError, asyncio.IncompleteReadError) as error:
         raise Refused("no-response", "502 Bad Gateway") from error
@@ -226,7 +226,7 @@ async def read_hello(reader: asyncio.StreamReader, first: bytes = b"") -> tuple[
             return data, name
         more = await reader.read(_CHUNK)
         if not more:
-            raise Malformed("a client hello that ends early")
+            raise MalformedHttp("a client hello that ends early")
         data += more
     return data, None
 

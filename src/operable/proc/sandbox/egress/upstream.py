@@ -20,7 +20,7 @@ _ADDRESSES = 8  # that are tried for one name
 T = TypeVar("T")
 
 
-class Upstream:
+class EgressUpstream:
     """Connects for one session."""
 
     def __init__(self, rules: Rules, log: AttemptLog, bounds: Bounds, trust: ssl.SSLContext | None) -> None:
