@@ -77,7 +77,7 @@ def test_a_shared_manifest_is_found_by_owner_and_slug_under_the_declared_folders
         ("file:SANDBOX.md", "addresses are not followed"),
         ("@acme", "@owner/slug"),
         ("@acme/../../outside", "@owner/slug"),
-        (".", "no file"),
+        (".", "not a file"),
     ],
 )
 def test_a_reference_that_leads_nowhere_or_out_is_refused_with_the_reason(place, reference, reason):

@@ -115,7 +115,7 @@ def test_a_line_that_somebody_else_added_with_a_correct_seal_is_never_taken_over
         (tmp_path / name).write_bytes(data)
 
     assert codes(path, form) == ["tampered"]
-    with pytest.raises(DamagedError, match="none of ours"):
+    with pytest.raises(DamagedError, match="not ours"):
         log(path, form, refuses_damage=True).append(record(9))
     fill(path, 2, form)
     assert "damaged" in codes(path, form)

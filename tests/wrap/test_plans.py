@@ -148,7 +148,7 @@ def tool(**metadata):
             TOOL | {"mutates": ["workspace:."], "approval": "always", "risk_level": 1},
             "needs metadata.operable.plan",
         ),
-        (TOOL | {"inputs": {"type": 3}}, "no JSON Schema"),
+        (TOOL | {"inputs": {"type": 3}}, "not a JSON Schema"),
     ],
 )
 def test_a_wrapper_that_says_nonsense_is_refused(made, changed, says):

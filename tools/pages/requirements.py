@@ -20,7 +20,7 @@ def render() -> str:
         "# Requirements",
         "",
         "Generated from `requirements.toml` and `drafts/` in `src/operable/spec`, and the tests; `./dev fix` renews it.",
-        "Each requirement is a behaviour that one can observe, in our own words; the tests that name it are its evidence.",
+        "Each requirement is an observable behaviour, in our own words; the tests that name it are its evidence.",
     ]
     for (draft, section), entries in groupby(requirements(), key=lambda entry: (entry.draft, entry.section)):
         lines += ["", f"## {names[draft]}, section {section}", ""]

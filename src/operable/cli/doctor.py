@@ -61,7 +61,7 @@ def processes() -> Check:
     """A tool that is run is ended with us, also when we are killed; that needs a shell (see `operable.proc.tree.warden`)."""
     if not os.access("/bin/sh", os.X_OK):
         return Check(
-            ok=False, severity="warning", detail="no /bin/sh: tools can go on running if operable is killed"
+            ok=False, severity="warning", detail="no /bin/sh: tools can go on running if Operable is killed"
         )
     if not sys.platform.startswith("linux"):
         return Check(

@@ -119,7 +119,7 @@ def _displayed(case: Case, call: Invocation) -> Invocation:
     piped = call.stdin is not None or "-" in call.words or case.target.unbounded
     if piped or len(plain.stdout) > _ENOUGH:
         return bright
-    # Who waits for an answer there is for another check, and not to be waited for long.
+    # Another check covers a tool that waits for an answer there, and not to be waited for long.
     patience = max(_PATIENCE, _MUCH_LONGER * plain.elapsed)
     return replace(bright, terminal=True, output="terminal", timeout=patience)
 

@@ -29,7 +29,7 @@ DOWNSTREAM_GRACE = 2.0
 
 
 class Sink(Protocol):
-    """Who takes the bytes of the last stage. `put` is called in the reactor's thread."""
+    """Receives the bytes of the last stage. `put` is called in the reactor's thread."""
 
     def put(self, chunk: bytes) -> None: ...
     def finish(self) -> None: ...

@@ -3,7 +3,7 @@
 An approval is asked for in the way of the client's protocol version: until 2025-11-25 by a request of ours while the
 call waits, from 2026-07-28 by an answer that asks for input, after which the client calls again; that second call must
 be the same as the first. A cancelled call ends its process group before it is gone. Over HTTP only a loopback address is
-served, and only to who has the token.
+served, and only to clients that have the token.
 """
 
 from __future__ import annotations

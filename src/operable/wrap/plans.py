@@ -3,9 +3,9 @@
 Reading YAML and judging manifests costs a few hundred milliseconds. So a plan is kept in the user's cache
 (`state.cache`), and used while every file of the wrapper, and the user's `settings`, keep their size and time. The
 plan of a wrapper that comes with the package is kept beside it, as bytecode is (in `__pycache__`, not if bytecode must
-not be written, not where one may not write): who has no home, or a new one for each call as in a sandbox, need not wait
-either. Where nothing can be kept, the manifests are read again. A manifest that cannot be used is a `Fail` with every
-problem in it.
+not be written, not where one may not write): a user without a home, or with a new one for each call as in a sandbox,
+need not wait either. Where nothing can be kept, the manifests are read again. A manifest that cannot be used is a `Fail`
+with every problem in it.
 """
 
 from __future__ import annotations

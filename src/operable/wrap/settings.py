@@ -10,7 +10,7 @@ A wrapped program gets the variables that its CLI.md names, and nothing else; an
 Here the user names more of them, for one wrapper without touching its folder, or for one command that starts a server: names
 or beginnings of names, never values, so that no secret is in this file. Nothing is searched in a project: a checkout
 must not decide which of its user's secrets a program gets. A file that cannot be understood is an error and not ignored,
-because who wrote it believes that it is in force. A table for an unknown wrapper is reported with every call, and is not an
+because its author believes that it is in force. A table for an unknown wrapper is reported with every call, and is not an
 error: the folder of that wrapper may be named in another shell.
 """
 

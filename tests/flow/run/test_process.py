@@ -95,7 +95,7 @@ def test_what_no_process_can_be_given_is_refused(argv, env, stdin):
     ran = run_command(PreparedCommand(argv, "/bin/true", env, None), stdin=stdin)
 
     assert (ran.ok, ran.exit_code) == (False, None)
-    assert "no text" in str(ran.problem)
+    assert "not text" in str(ran.problem)
 
 
 def test_a_folder_that_is_not_there_is_the_reason_and_not_something_else(tmp_path):

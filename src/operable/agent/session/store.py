@@ -204,7 +204,7 @@ class Sessions:
     def _latest(self, cwd: str) -> str:
         """The session of this workspace that was used last. No turn of any session is read for that.
 
-        Files are written after the time in them was taken: who was not touched since the best one is not better.
+        Files are written after the time in them was taken: a session that was not touched since the best one is not better.
         """
         best: LastUse | None = None
         touched = sorted(((_last_use(folder), folder) for folder in self._folders()), reverse=True)

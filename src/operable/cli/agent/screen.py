@@ -65,7 +65,7 @@ class Screen:
             self._open = False
 
 
-# What every session begins and ends with: in the log, for who looks for it.
+# What every session begins and ends with: in the log, for a user who looks for it.
 _QUIET = frozenset({"enforcement", "session_closed", "drift"})
 
 

@@ -32,7 +32,7 @@ def listed(workspace: str) -> list[App]:
 
 
 def places(workspace: str) -> list[str]:
-    """Where packages are looked for, in words for who finds none."""
+    """Where packages are looked for, for a user who finds none."""
     user = user_apps()
     project = os.path.realpath(_folder(workspace))
     return [*(os.path.join(project, name) for name in PROJECT_FOLDERS), *([user] if user is not None else [])]

@@ -86,7 +86,7 @@ def _believed(each: Json, known: Known, task: Mapping[str, Any], believing: Beli
         if each.get("unsigned_explicit") is not True:
             raise _forged(name, "the record is unsigned")
         if believing.allowed_signers is not None:
-            # Who says whose signatures count wants signatures: else an edit of the file would be an approval.
+            # A user who configures allowed signers wants signatures: else an edit of the file would be an approval.
             raise _forged(name, "the record is unsigned, and allowed signers are configured")
     elif not isinstance(signature, Mapping) or signature.get("signed_payload") != signed_text(each):
         raise _forged(name, "its fields are not what was signed")

@@ -1,1 +1,1 @@
-"""Who a task runs as, one identity provider per file; each ends with its `IDENTITY`."""
+"""The identity that a task runs as, one provider per file; each ends with its `IDENTITY`."""

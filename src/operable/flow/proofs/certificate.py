@@ -122,7 +122,7 @@ def _check_leaf(leaf: "Certificate", now: float) -> None:
             case x509.ExtendedKeyUsage() as purposes if {
                 each.dotted_string for each in purposes
             } <= _OF_SERVERS:
-                raise Unproven("the certificate is for a server, not for who signs")
+                raise Unproven("the certificate is for a server, not for a signer")
             case x509.UnrecognizedExtension() if extension.critical:
                 raise Unproven("the certificate has a critical extension that is not known")
 

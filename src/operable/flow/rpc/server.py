@@ -197,7 +197,7 @@ class _Once:
         self._answer(None if silent else encode(error_response(self._job.id, error)))
 
     def _answer(self, line: bytes | None) -> None:
-        with self._lock:  # also while it is written: who comes second may be about to end the process
+        with self._lock:  # also while it is written: the second thread may be about to end the process
             if self._answered:
                 return
             self._answered = True

@@ -73,7 +73,7 @@ class Conclusion:
         except FlowError as unrecorded:
             if it.ran is None:
                 raise
-            # Who gets no answer would run the task again: that it ran is what they must know first.
+            # A caller without an answer would run the task again: that it ran is what they must know first.
             ending = it.recorded_result()
             ran = f"the task has run (exit code {it.ran.exit_code})"
             message = f"{message}; {ran}, and only its start is recorded"

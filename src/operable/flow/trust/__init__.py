@@ -1,1 +1,1 @@
-"""Who a task acts as, what proves it, and whether a policy allows it."""
+"""The identity that a task acts as, what proves it, and whether a policy allows it."""

@@ -136,6 +136,6 @@ async def refusal(response: Any) -> str:
             break
     text = said.decode("utf-8", "replace")
     if len(said) > ERROR_SHOWN:
-        # At a blank: half of a secret would not be known as one by who masks it later.
+        # At a blank: half of a secret would not be recognised by the code that masks it later.
         text = text[:ERROR_SHOWN].rpartition(" ")[0] + " [...]"
     return f"{status}: {text}"

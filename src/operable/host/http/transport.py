@@ -116,8 +116,8 @@ class Remote:
         self._asked.discard(what.taken_back)
         try:
             endpoint = await self._endpoint
-            # In order: the next message goes out when the server has begun to answer this one. But who takes a request
-            # back does not wait for a server that begins to answer only when it is done.
+            # In order: the next message goes out when the server has begun to answer this one. But a caller that
+            # withdraws a request does not wait for a server that begins to answer only when it is done.
             async with self._turn if what.taken_back is None else nullcontext():
                 request = self._client.build_request("POST", endpoint, content=line, headers=self._headers())
                 response = await self._client.send(request, stream=True)

@@ -46,7 +46,7 @@ class Question:
 class Person(Protocol):
     """A person who can answer now. `terminal` is None where there is no terminal to join to a program's.
 
-    Who gives up instead of answering raises Fail("cancelled", …): the step then stays open and nothing has failed.
+    A person who gives up instead of answering causes Fail("cancelled", …): the step then stays open and nothing has failed.
     """
 
     @property

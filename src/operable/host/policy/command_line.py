@@ -83,8 +83,8 @@ def commands_in(line: str) -> list[Command]:
 def simple_commands(line: str, depth: int = 0) -> Iterator[list[Piece]]:
     """The words of each simple command of a line, those of substitutions included; WILD for what only the shell knows.
 
-    For who looks for what is written in the open: wrappers and scripts within words stay what they are, and of a line that
-    cannot be read, there is what is before the place.
+    For a caller that looks for what is written in the open: wrappers and scripts within words stay what they are, and of
+    a line that cannot be read, there is what is before the place.
     """
     if depth > _DEPTH or len(line) > _LENGTH:
         return

@@ -3,9 +3,9 @@
 Theory of operation. An `Ask` is put into the queue, and as a file into the session's folder. So a callback, this
 process's own interface and other processes (`operable agent …`) see the same list. An answer is also a file, made with
 `link`, which the file system lets only one party do: that party's answer counts, and a later one gets an error. No answer
-within the limit is a denial, made the same way. A decision is bound to the digest of what was asked: who answers may say
-which digest it has seen, and an answer to something else is refused. An unreadable file in the place of an answer is set
-aside and reported (`on_damaged`); the question goes on to other answers and to its limit.
+within the limit is a denial, made the same way. A decision is bound to the digest of what was asked: a caller that
+answers may say which digest it has seen, and an answer to something else is refused. An unreadable file in the place of
+an answer is set aside and reported (`on_damaged`); the question goes on to other answers and to its limit.
 
 Answers are plain `Decision` values; turning them into a protocol's words is for the arm.
 """

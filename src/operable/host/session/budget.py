@@ -1,8 +1,8 @@
 """Budgets of a session: turns, tokens, money, time. Counts what was used and says when a limit is reached.
 
-Who is over a limit is paused and asked (the session does both); an approval grants the same amount again, a denial
-cancels the turn. Tokens and money are what the agent itself reports: an agent that reports nothing spends nothing that
-could be counted. `untold` says so, so that silence is not mistaken for a low cost.
+A session over a limit is paused, and the user is asked (the session does both); an approval grants the same amount
+again, a denial cancels the turn. Tokens and money are what the agent itself reports: an agent that reports nothing
+spends nothing that could be counted. `untold` says so, so that silence is not mistaken for a low cost.
 """
 
 from collections.abc import Callable, Mapping

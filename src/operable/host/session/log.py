@@ -2,8 +2,9 @@
 
 Theory of operation. The owner appends batches: one `write` for all events that one chunk of the agent's output gave, as
 lines `{"id":…,"at":…,"event":{…}}`, and only then are readers informed. Readers in this process share the newest batches
-(at most WINDOW bytes, however many readers and however far behind); who is further behind reads the file, as do readers
-in other processes (`operable.host.session.log_files`). So a reader that stalls delays no other process and costs nothing.
+(at most WINDOW bytes, however many readers and however far behind); a reader that is further behind reads the file, as
+do readers in other processes (`operable.host.session.log_files`). So a reader that stalls delays no other process and
+costs nothing.
 
 Durability. An event that was shown has been handed to the system: it survives the death of the host, by kill -9 too.
 `sync` asks for more, against a power cut: the session calls it after each turn-end and at its close, in a thread.
@@ -13,7 +14,7 @@ begin a secret is held back until the next piece, or at the latest until the end
 of a tool call, until its result.
 
 Files. Segments named by the number of their first event; beyond SEGMENT bytes a new one begins, beyond RETENTION bytes the
-oldest go, and who asks for what went gets one `log_gap` notice in its place. A line that a crash tore is cut off on
+oldest go, and a reader of removed events gets one `log_gap` notice in their place. A line that a crash tore is cut off on
 opening. A write that fails (disk full) leaves no half line, and raises: what cannot be kept is not shown.
 """
 
@@ -34,7 +35,7 @@ from operable.kernel.redact import Known, StreamMask, as_known
 from operable.state.atomic import advise
 from operable.wire.events import AnyEvent, Notice, TextDelta, Thought, ToolResult, TurnEnd
 
-# What readers in this process share. A few chunks of a flooding agent: who is further behind than that reads the file.
+# What readers in this process share. A few chunks of a flooding agent: a reader that is further behind reads the file.
 WINDOW = 256 * 1024
 SEGMENT = 64 * 1024 * 1024
 RETENTION = 1024 * 1024 * 1024
@@ -192,7 +193,7 @@ class SessionLog:
         self._tell()
 
     def _tell(self) -> None:
-        # Wakes every reader that waits now; who comes later looks first.
+        # Wakes every reader that waits now; a later reader looks first.
         self._changed.set()
         self._changed.clear()
 

@@ -30,7 +30,7 @@ class Said:
 
 
 def spoken(records: Iterable[Record]) -> list[Said]:
-    """Both sides of a conversation, in order; who said nothing in a turn is left out."""
+    """Both sides of a conversation, in order; a side that said nothing in a turn is left out."""
     found: list[Said] = []
     words: list[str] = []
     for record in records:

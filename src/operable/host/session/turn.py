@@ -1,7 +1,7 @@
 """One turn as its sender sees it: an asynchronous iterator over the events, read from the session's log.
 
-Reading is never in the way of the agent: who iterates slowly, stops, or goes away leaves the turn running and the log
-growing. `async with` ends a turn that is still running when the block is left.
+Reading is never in the way of the agent: a caller that iterates slowly, stops, or goes away leaves the turn running and
+the log growing. `async with` ends a turn that is still running when the block is left.
 """
 
 import asyncio

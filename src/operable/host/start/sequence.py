@@ -211,7 +211,8 @@ def _placing(
 
 
 def launch_for(loaded: Loaded, given: Mapping[str, Any]) -> Launch:
-    """What installing, setting up, logging in and looking (`doctor`) work on, for who does one of them without a start.
+    """What installing, setting up, logging in and looking (`doctor`) work on, for a caller that does one of them without
+    a start.
 
     Secrets that have no value yet are left out: finding that out is what these are for.
     """

@@ -2,7 +2,7 @@
 
 Theory of operation. A `Vault` joins an inventory (`SECRETS.md`) with the backends in `secrets/`. `reveal` checks the grants
 before any backend is asked, fetches, and informs `on_use`, allowed or not; what it fetched is `known` from
-then on. What comes back is a `Secret`, which shows its value only to who asks for it: not to `print`, not to a log, not to
+then on. What comes back is a `Secret`, which shows its value only on request: not to `print`, not to a log, not to
 pickle. Where it goes from here is for `delivery`.
 
 An entry is found by its `backend` (`vault://pass/team/key` or `pass://team/key`: backend and place), or else by its slug

@@ -1,7 +1,8 @@
 """The secrets in files of credentials: logins of agents, keys of cloud accounts, tokens, private keys.
 
-A variable such as GOOGLE_APPLICATION_CREDENTIALS holds the path of a secret, and agents keep their logins in files. Who
-starts a program that can read such a file reads it first, so that nothing of it comes back in what the program prints.
+A variable such as GOOGLE_APPLICATION_CREDENTIALS holds the path of a secret, and agents keep their logins in files. A
+caller that starts a program that can read such a file reads it first, so that nothing of it comes back in what the
+program prints.
 
 JSON is walked; any other text is read as lines of `name = value` or `name: value`, as in INI, TOML, YAML, .env and netrc
 files. A value counts under the name of a secret, by the shape of a token, or if it looks generated: the caller knows that

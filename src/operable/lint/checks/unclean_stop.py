@@ -103,7 +103,7 @@ def _stopped(case: Case, seen: Observation, name: str) -> Iterator[Finding]:
     if seen.orphans:
         yield case.fail(f"{name} ends it, but these go on: {', '.join(seen.orphans)[:150]}", seen)
     summary = seen.summary
-    # Who waits for a reader cannot know that it would take one event more: to end at once is as good (section 7).
+    # A tool that waits for a reader cannot know that it would take one event more: to end at once is as good (section 7).
     waited = bool(seen.invocation.room) and _was_last_write(seen)
     if seen.events and not waited and (summary is None or seen.events[-1] is not summary):
         yield _advice(case, f"{name}: the stream ends without a summary", seen)

@@ -139,7 +139,7 @@ class Probe:
             network=self.has_network(invocation, place),
             loopback=None if invocation.bare else place.loopback,
             gate=gate,
-            # Who has programs beside it may speak with them through a socket in the work dir.
+            # A tool with programs beside it may speak with them through a socket in the work dir.
             sockets=place.loopback is not None and not invocation.bare,
             # Only where orphans are looked for: everything else dies with us, also when we are killed.
             outlive=bool(invocation.signal) or invocation.reader != "patient",

@@ -26,7 +26,7 @@ from operable.proc.reactor import SelectorReactor, Timer
 from operable.proc.tree.escalation import Graces
 
 # After a signal or a lost reader a tool has so long to end. "Promptly" for a person. On a loaded machine it may get little
-# of the processor in that time: who wants to run, and has had less than half of it, gets more, up to `PATIENT`.
+# of the processor in that time: a process that wants to run, and has had less than half of it, gets more, up to `PATIENT`.
 PROMPT = 4.0
 PATIENT = 30.0
 _AGAIN = 0.5
@@ -252,7 +252,7 @@ class Trial:
         self.ended = end
 
     def _see_orphans(self) -> None:
-        """Who is left in the sandbox though the tool has ended by itself."""
+        """The processes that are left in the sandbox although the tool has ended by itself."""
         if self.ended is None or self.ended.cause is not None:
             self.custody.kill()
             self._until(self.custody.ended, _DYING)

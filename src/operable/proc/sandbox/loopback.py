@@ -1,13 +1,13 @@
-"""A network with only a loopback device that several confined commands share: a server, and who talks with it.
+"""A network with only a loopback device that several confined commands share: a server, and its clients.
 
 Theory of operation. A network namespace lives as long as a process has it open. A confined command makes one (its sandbox
 brings the loopback device up), we open it, and the command may end: from then on the descriptors here keep the namespace.
 The kernel removes it with the last of them and the last process inside, also if we are killed. `nsenter` puts a
 command into it before its sandbox is made, through our own /proc entry, so that no descriptor of it is inherited.
 
-Who is not root may enter a network only through the user namespace that owns it; the kernel says which one that is. Where
-that is not allowed, nsenter says so and the command does not run. A process that is root in that namespace controls
-the network: may give it interfaces and routes.
+A process that is not root may enter a network only through the user namespace that owns it; the kernel says which one
+that is. Where that is not allowed, nsenter says so and the command does not run. A process that is root in that
+namespace controls the network: may give it interfaces and routes.
 """
 
 import fcntl

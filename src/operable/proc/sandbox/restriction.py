@@ -94,7 +94,9 @@ class Restriction:
 
     def __call__(self) -> None:
         for capability in self._dropped:
-            self._libc.prctl(_DROP_FROM_BOUNDS, capability, 0, 0, 0)  # fails for who has none to drop
+            self._libc.prctl(
+                _DROP_FROM_BOUNDS, capability, 0, 0, 0
+            )  # fails for a process that has none to drop
         if self._libc.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) != 0:
             raise OSError(errno.EPERM, "no_new_privs")
         if self._rules is not None:
@@ -109,6 +111,8 @@ class Restriction:
 
 
 def _abstract(what: frozenset[str]) -> int:
-    """Who gives up the network reaches no service beside the file system either, where the kernel can hold that."""
+    """A process that gives up the network reaches no service beside the file system either, where the kernel can hold
+    that.
+    """
     wanted = bool(what & {NETWORK, SOCKETS}) and landlock.version() >= landlock.SCOPING
     return landlock.ABSTRACT_SOCKETS if wanted else 0

@@ -77,7 +77,7 @@ _COMMANDS = (
     *(0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602, 0x41009432),
     *(0x800C6613, 0xC0506617, 0xC0406618, 0xC0406619, 0x40806685, 0xC0045877, 0xC0045878, 0xC0185879),
 )
-# F_SETLEASE, F_NOTIFY: who holds a lease of a file keeps every writer waiting, outside as well.
+# F_SETLEASE, F_NOTIFY: a process with a lease of a file keeps every writer waiting, outside as well.
 _LEASES = (1024, 1026)
 
 

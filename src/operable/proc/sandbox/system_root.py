@@ -30,7 +30,7 @@ _SETTINGS = tuple(
 _NAMING = ("/", "/etc", "/etc/ssl")
 # These change while a session lives, and are mounted: a copy would be out of date.
 _RESOLVING = ("/etc/hosts", "/etc/resolv.conf")
-# Programs ask for their user, their group and localhost; who the users of the host are is not for them.
+# Programs ask for their user, their group and localhost; they must not learn the users of the host.
 _IDENTITY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "etc")
 # The keys of the whole machine, by name. Each mount costs: what else /proc shows is in the report.
 _MASKED = ("/proc/keys",)

@@ -42,7 +42,7 @@ _PROGRAM = "bwrap"
 _ALWAYS = "--unshare-pid --unshare-ipc --unshare-uts --new-session".split()
 # No capability, because a host that runs as root would otherwise give it all of them.
 _POWERLESS = ["--cap-drop", "ALL"]
-# Root of the user namespace that it is put into; who is not root of the host needs one more to be root at all. The mounts
+# Root of the user namespace that it is put into; a user who is not root of the host needs one more to be root. The mounts
 # of the sandbox also belong to that namespace: who may mount could make them writable again. (In a further user namespace
 # it still can mount something of its own: there the kernel locks what it finds.)
 _ROOTED = ["--unshare-cgroup-try", "--cap-add", "ALL", "--cap-drop", "CAP_SYS_ADMIN"]

@@ -22,7 +22,7 @@ _UNREAPED: list[subprocess.Popen[bytes]] = []
 
 
 class Group:
-    """The leader of a process group, and who follows it. The twin of `keeper.Tree`."""
+    """The leader of a process group, and the processes that follow it. The twin of `keeper.Tree`."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.pid = process.pid

@@ -1,7 +1,7 @@
 """Human output with rich: tables that fit the terminal, colour, a progress bar.
 
 A table that is wider than the terminal loses nothing: its long cells go on in the lines below. Where that would break
-words (an id, a digest, a path: what one copies), each row is shown as a record, one field below the other.
+words (an id, a digest, a path: what users copy), each row is shown as a record, one field below the other.
 
 Each part of rich is imported by the method that needs it: without a table or a bar, human mode starts without them too.
 """

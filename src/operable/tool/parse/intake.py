@@ -79,7 +79,7 @@ class Intake:
         self.finish()
 
     def __iter__(self) -> Iterator[Any]:
-        # Always the same iterator: who stops and begins again goes on, and `finish` reads what is left.
+        # Always the same iterator: a caller that stops and begins again goes on, and `finish` reads what is left.
         return self._reading if self._items is None else iter(self._items)
 
     def finish(self) -> None:

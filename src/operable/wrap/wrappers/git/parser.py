@@ -224,7 +224,7 @@ def _inside(
             [*at, "status", "--porcelain=v2", "-z", "--untracked-files=normal", "--ignore-submodules=dirty"]
         )
         kinds = {record[:2] for record in told.split(b"\0")}
-        # A level more for each submodule of a submodule; who nests deeper hides something.
+        # A level more for each submodule of a submodule; deeper nesting hides something.
         nested = (
             []
             if depth > _DEEPEST
