@@ -55,7 +55,7 @@ WRITERS = {
     "serve.mcp_transports": "case: token",
     "testing.cassettes": "scene: cassette",
     "tool.run.idempotency": "case: keyed",
-    "wrap.verifying": "case: verify",
+    "wrap.author.verification": "case: verify",
     "wrap.wrappers.sqlite3.parser": "the database of the user: SQLite's own transactions",
 }
 

@@ -23,7 +23,7 @@ from operable.manifest.blocks import SandboxBlock, ToolExec, ToolFiles, ToolNetw
 from operable.proc.run import output
 from operable.proc.sandbox.confinement import sandbox
 from operable.proc.spawn import prepare
-from operable.wrap.confining import Confined
+from operable.wrap.enclosure import Confined
 from operable.wrap.needs import read_only_sandbox
 from tests.agent.scene import scene
 from tests.escapes.outside import LIMIT, Outside, planted

@@ -4,7 +4,7 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.manifest import render
-from operable.wrap import reading
+from operable.wrap.plan import manifests
 from tests.wrap.drive import CLI, Made
 
 PROGRAM = '#!/bin/sh\n[ "$1" = --version ] && { echo 1.0; exit; }\necho "$WORDS" >&2\nexit 1\n'
@@ -57,7 +57,7 @@ def test_a_reason_that_is_none_is_refused(tmp_path, reason):
     )
 
     with pytest.raises(Fail) as caught:
-        reading.read(str(made.path))
+        manifests.read(str(made.path))
 
     assert caught.value.code == "WRAPPER_INVALID"
 

@@ -15,7 +15,7 @@ import pytest
 
 from operable.wrap.doctor import binary, version
 from operable.wrap.places import folder_of
-from operable.wrap.plans import plan_of
+from operable.wrap.plan.cache import plan_of
 from tools.wrapper_lint import WRAPPERS, both, keep, search_path, wrappers
 
 # What a profile puts beside the tool, where that is more than Python.

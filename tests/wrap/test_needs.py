@@ -11,7 +11,7 @@ from operable.serve.mcp_tools import Toolbox, needs_yes
 from operable.serve.sources.wrap import find
 from operable.wrap import load
 from operable.wrap.needs import NEEDS
-from operable.wrap.plans import plan_of
+from operable.wrap.plan.cache import plan_of
 from tests.cli.drive import operable
 from tests.wrap.drive import CHANGES, CLI, TOOL, Made, wrap
 

@@ -102,7 +102,7 @@ def test_a_kept_plan_starts_without_yaml_and_validators(tmp_path):
         "ruamel.yaml",
         "jsonschema_rs",
         "msgspec",
-        "operable.wrap.reading",
+        "operable.wrap.plan.manifests",
         "subprocess",
         "json",
     }

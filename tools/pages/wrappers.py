@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from operable.lint.check import CHARACTERISTICS
-from operable.wrap.plans import plan_of
+from operable.wrap.plan.cache import plan_of
 from tools.markdown import code, table
 from tools.wrapper_lint import WRAPPERS, counted
 

@@ -6,7 +6,7 @@ because of its sandbox; where the user has turned that off (OPERABLE_UNCONFINED)
 
 from __future__ import annotations
 
-from operable.wrap.confining import UNCONFINED, confinement, problem, settled, texts, unconfined
+from operable.wrap.enclosure import UNCONFINED, confinement, problem, settled, texts, unconfined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

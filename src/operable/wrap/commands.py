@@ -121,7 +121,7 @@ def results(upstream: Upstream) -> Iterator[Any]:
     """The rows of one call, then the judgement of how it ended."""
     command = upstream.command
     if "spoken_of" in upstream.plan:
-        from operable.wrap.settings import strays
+        from operable.wrap.plan.settings import strays
 
         yield from strays(upstream.plan["spoken_of"])
     if "stdin" in command:
@@ -141,7 +141,7 @@ def _concealed(plan: Mapping[str, Any], rows: Iterator[Any]) -> Iterator[Any]:
     """The same without the secrets that the program was given."""
     if not plan["env_pass"]:
         return rows
-    from operable.wrap.concealing import concealed, secrets
+    from operable.wrap.concealment import concealed, secrets
 
     values = secrets(plan["env_pass"])
     return concealed(rows, values) if values else rows
@@ -218,7 +218,7 @@ def planned(
     plan: Mapping[str, Any], command: Mapping[str, Any], given: dict[str, Any], context: Context
 ) -> Iterator[Any]:
     """The changes that a call would make, each with the inputs that the second phase gets."""
-    from operable.wrap.planning import planned_change
+    from operable.wrap.planned_change import planned_change
 
     rule = command["plan"]
     consented = _consented(given, context)
@@ -256,7 +256,7 @@ def _consented(given: dict[str, Any], context: Context) -> bool:
 
 def given_to(changes: list[Change]) -> dict[str, Any]:
     """The inputs of the call that was planned."""
-    found: dict[str, Any] = changes[0].given  # type: ignore[attr-defined]  # see `planning`
+    found: dict[str, Any] = changes[0].given  # type: ignore[attr-defined]  # see `planned_change`
     return found
 
 

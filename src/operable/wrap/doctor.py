@@ -50,7 +50,7 @@ def version(plan: Mapping[str, Any]) -> Check:
 
 def confinement(plan: Mapping[str, Any]) -> Check:
     """Whether what the manifests declare of a sandbox can be enforced here."""
-    from operable.wrap.confining import UNCONFINED, problem, texts
+    from operable.wrap.enclosure import UNCONFINED, problem, texts
 
     both = (command[key] for command in plan["commands"].values() for key in ("sandbox", "plan_sandbox"))
     declared = [sandbox for sandbox in both if sandbox]
@@ -71,7 +71,7 @@ def confinement(plan: Mapping[str, Any]) -> Check:
 
 def conformance(plan: Mapping[str, Any]) -> Check:
     """Which characteristics the linter found, over all commands. A failed one is the wrapper's fault, not the machine's."""
-    from operable.wrap.conformance import Conformance, verdicts
+    from operable.wrap.author.conformance import Conformance, verdicts
 
     found = Conformance(verdicts(plan["folder"]).values())
     hint = None if found.linted else f"operable wrap shim {plan['name']}, and aoi-lint on what it prints"
@@ -99,7 +99,7 @@ def installed_version(plan: Mapping[str, Any], sandbox: Mapping[str, Any] | None
     from operable.manifest.versions import find_version
     from operable.proc.run import output
     from operable.proc.spawn import prepare
-    from operable.wrap.confining import Confined, looking
+    from operable.wrap.enclosure import Confined, looking
 
     check = plan["version_check"]
     words = shlex.split(check["cmd"])

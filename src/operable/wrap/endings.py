@@ -14,7 +14,7 @@ With results before it, a Fail makes the summary partial: what came is there, an
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.wrap.confining import UNCONFINED, unconfined
+from operable.wrap.enclosure import UNCONFINED, unconfined
 from operable.wrap.fields import base64
 
 TYPE_CHECKING = False
@@ -179,7 +179,7 @@ def known_secrets(upstream: Upstream) -> list[str]:
     Programs repeat their arguments in their complaints, and not always as they were given.
     """
     from operable.kernel.redact.urls import passwords
-    from operable.wrap.concealing import secrets
+    from operable.wrap.concealment import secrets
 
     found = secrets(upstream.plan["env_pass"])
     for name, value in upstream.inputs.items():

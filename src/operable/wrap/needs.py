@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import ToolExec, ToolFiles, ToolNetwork, ToolSandbox
-from operable.wrap.confining import wanted
+from operable.wrap.enclosure import wanted
 from operable.wrap.places import invalid
 
 TYPE_CHECKING = False

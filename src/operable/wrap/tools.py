@@ -6,7 +6,7 @@ from operable.kernel.errors import Fail
 from operable.tool.tool import Tool
 from operable.wrap.commands import WrappedCommand
 from operable.wrap.places import folder_of
-from operable.wrap.plans import plan_of
+from operable.wrap.plan.cache import plan_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from operable.tool.declare.framework import Check
     from operable.tool.declare.records import Event
-    from operable.wrap.conformance import Conformance
+    from operable.wrap.author.conformance import Conformance
 
 
 class WrappedTool(Tool):
@@ -87,7 +87,7 @@ def loaded_or_problem(name: str) -> tuple[WrappedTool | None, Fail | None]:
 
 def judged_or_problem(folder: str) -> tuple[Conformance, Fail | None]:
     """The same for what the linter said of a wrapper, over all of its commands."""
-    from operable.wrap.conformance import Conformance, verdicts
+    from operable.wrap.author.conformance import Conformance, verdicts
 
     try:
         return Conformance(verdicts(folder).values()), None

@@ -5,7 +5,7 @@ the last one has been dealt with, so a slow reader slows the program and memory 
 limit was reached, a signal came) ends the program's whole group, and what has left it (`proc.orphans`). After the parser,
 `settle` judges how the program ended: only an end that the manifest calls a success lets the stream be one (`endings`).
 
-The program runs in the sandbox that its manifests declare (`confining`), with an allow-listed environment, no terminal, and
+The program runs in the sandbox that its manifests declare (`enclosure`), with an allow-listed environment, no terminal, and
 nothing on stdin but what the wrapper gives it. Its stderr is kept in bounds, redacted, and shown as a warning or as part of
 the error.
 """
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from operable.proc.tree.orphans import Adoption
     from operable.tool.declare.kinds import Page
     from operable.tool.run.context import Context
-    from operable.wrap.confining import Confined
+    from operable.wrap.enclosure import Confined
 
 # A record of a program is held in memory while it is read: more than this is not a record (wire.lines has the same limit).
 RECORD_LIMIT = 16 * 1024 * 1024
@@ -186,14 +186,14 @@ class Upstream:
 
     def do_without(self, *needs: str) -> None:
         """Give up needs of the manifest that this call does not have: an option was not given, a repository is local."""
-        from operable.wrap.confining import narrowed
+        from operable.wrap.enclosure import narrowed
 
         self.command = {**self.command, "sandbox": narrowed(self.command["sandbox"], needs)}
 
     def _prepared(self, argv: Sequence[str]) -> Confined:
         from operable.proc.spawn import prepare
         from operable.proc.tree.orphans import Adoption
-        from operable.wrap.confining import Confined
+        from operable.wrap.enclosure import Confined
 
         plan = self.plan
         words = [plan["bin"], *plan["bin_args"], *argv]
@@ -210,7 +210,7 @@ class Upstream:
     def _looked_after(self) -> Adoption:
         """What leaves the group of the program ends with it, where this process exists for the program alone."""
         from operable.proc.tree.orphans import Adoption
-        from operable.wrap.confining import may_start_others
+        from operable.wrap.enclosure import may_start_others
 
         return Adoption(
             wanted=bool(self.plan.get("own_process")) and may_start_others(self.command["sandbox"])

@@ -22,7 +22,7 @@ def call_wrapped(words: list[str]) -> None:
         return
     name, *rest = words
     if name == "--mcp" or name.startswith("--mcp="):
-        from operable.wrap.from_mcp import main as bridge
+        from operable.wrap.mcp.tool import main as bridge
 
         command = [name.removeprefix("--mcp=")] if name != "--mcp" else rest[:1]
         bridge(command[0] if command else "", [*before, *(rest if name != "--mcp" else rest[1:])])

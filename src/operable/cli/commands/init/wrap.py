@@ -24,7 +24,7 @@ def wrap(program: str, *, to: str = ".") -> Iterator[Change]:
     """
     import os
 
-    from operable.wrap.drafting import draft
+    from operable.wrap.author.draft import draft
 
     folder = os.path.join(os.path.expanduser(to), os.path.basename(program))
     if os.path.lexists(folder):

@@ -26,7 +26,7 @@ def verify(tool: str) -> Iterator[Change]:
     tool: the name of the tool
     """
     from operable.wrap import load
-    from operable.wrap.verifying import tried
+    from operable.wrap.author.verification import tried
 
     results = list(tried(load(tool)))
     failed = [each for each in results if not each.ok]
@@ -45,7 +45,7 @@ def verify(tool: str) -> Iterator[Change]:
 @verify.apply
 def mark(changes: list[Change]) -> Iterator[FileWritten]:
     from operable.wrap import load
-    from operable.wrap.verifying import mark as take_mark_off
+    from operable.wrap.author.verification import mark as take_mark_off
 
     for change in changes:
         tool = load(str(change.target))

@@ -10,7 +10,7 @@ import pytest
 
 from operable.manifest.blocks import ToolExec, ToolFiles, ToolNetwork, ToolSandbox, ToolTty
 from operable.proc.sandbox import restriction
-from operable.wrap.confining import problem, texts, wanted
+from operable.wrap.enclosure import problem, texts, wanted
 from tests.cli.drive import operable
 from tests.proc.sandbox.kernel import needs_truncating
 from tests.wrap.drive import CHANGES, CLI, TOOL, Made
@@ -247,7 +247,7 @@ def test_a_machine_that_cannot_confine_refuses_and_says_how_to_run_it_neverthele
 def test_without_landlock_the_same_is_held_by_bubblewrap(tmp_path, monkeypatch):
     from operable.proc.run import output
     from operable.proc.spawn import prepare
-    from operable.wrap.confining import Confined
+    from operable.wrap.enclosure import Confined
 
     monkeypatch.setattr(restriction, "missing", lambda what: "there is no Landlock" if what else None)
     (tmp_path / "file").write_text("text")

@@ -19,9 +19,9 @@ from operable.kernel.redact import Known, redact_text
 from operable.proc.spawn import prepare
 from operable.run.mcp.client import client_session, innermost, list_tools
 from operable.run.mcp.process import mcp_process
-from operable.wrap.concealing import secrets
+from operable.wrap.concealment import secrets
 from operable.wrap.endings import shown
-from operable.wrap.settings import allowed_to_server
+from operable.wrap.plan.settings import allowed_to_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.wrap.conformance import verdicts
+from operable.wrap.author.conformance import verdicts
 
 
 def test_a_wrapper_without_verdicts_was_not_linted(tmp_path):

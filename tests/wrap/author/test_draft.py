@@ -3,9 +3,9 @@
 import pytest
 
 from operable.kernel.errors import Fail
+from operable.wrap.author.draft import Option, draft, options, subcommands
 from operable.wrap.doctor import version
-from operable.wrap.drafting import Option, draft, options, subcommands
-from operable.wrap.reading import read
+from operable.wrap.plan.manifests import read
 
 HELP = """\
 Usage: prog [OPTIONS] COMMAND

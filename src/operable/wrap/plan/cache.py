@@ -16,8 +16,8 @@ import sys
 from operable import __version__
 from operable.state import cache
 from operable.state.paths import cache_path
-from operable.wrap import settings
 from operable.wrap.places import MARKER, invalid, origin
+from operable.wrap.plan import settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def plan_of(folder: str) -> dict[str, Any]:
         cached, fingerprint, private=True
     )
     if plan is None:
-        from operable.wrap.reading import read
+        from operable.wrap.plan.manifests import read
 
         plan = read(folder)
         if own:  # settings that appeared since are for the next call: this plan may be kept for all users

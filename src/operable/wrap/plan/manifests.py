@@ -16,7 +16,7 @@ from operable.manifest.argv import mistakes, names
 from operable.manifest.blocks import ToolSandbox
 from operable.manifest.kinds.cli import Cli
 from operable.manifest.kinds.tool import ToolManifest
-from operable.wrap.confining import wanted
+from operable.wrap.enclosure import wanted
 from operable.wrap.needs import CONSENT, read_needs, read_only_sandbox
 from operable.wrap.places import MARKER, invalid
 

@@ -2,7 +2,7 @@
 
 A draft is for a person to finish. What the text does not say is set to a harmless value: every command counts as one that
 changes things and needs `--confirm`, every line of output as a JSON value, and the wrapper as `unverified` until its tests
-pass: the examples that its author adds (`verifying`). Help texts are written for people, and read here by their
+pass: the examples that its author adds (`verification`). Help texts are written for people, and read here by their
 usual form; the rest is left out.
 """
 
@@ -17,7 +17,7 @@ from operable.kernel.errors import Fail
 from operable.manifest import render
 from operable.proc.run import output
 from operable.proc.spawn import prepare
-from operable.wrap.confining import looking
+from operable.wrap.enclosure import looking
 from operable.wrap.places import is_name
 
 _TIMEOUT = 10.0

@@ -25,7 +25,7 @@ from operable.tool.declare.kinds import Kind
 from operable.tool.declare.records import Event
 from operable.tool.declare.signature import Param
 from operable.tool.tool import Tool
-from operable.wrap.mcp_session import Bridge, Listed
+from operable.wrap.mcp.session import Bridge, Listed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.serve.sources.wrap import SOURCE
-from operable.wrap.settings import allowed, allowed_to_server
+from operable.wrap.plan.settings import allowed, allowed_to_server
 from tests.cli.drive import operable
 from tests.wrap.drive import Made
 
