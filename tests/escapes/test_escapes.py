@@ -16,7 +16,7 @@ import pytest
 from operable.agent.tool.command import choose_enclosure, run_program
 from operable.flow.run.enclosure import enclosed
 from operable.flow.run.process import run_command
-from operable.host.start.confinement import Wanted, confine
+from operable.host.start.confinement import ConfinementRequest, confine
 from operable.lint.evidence import Invocation
 from operable.lint.lab.probe import Place, Probe
 from operable.manifest.blocks import SandboxBlock, ToolExec, ToolFiles, ToolNetwork, ToolSandbox
@@ -54,7 +54,7 @@ def agent(outside: Outside, **block: Any) -> tuple[str, Ledger]:
         "config": {},
         "mounts": [{"source": "workspace", "at": str(outside.work)}],
     }
-    wanted = Wanted(msgspec.convert(described | block, SandboxBlock), str(outside.work))
+    wanted = ConfinementRequest(msgspec.convert(described | block, SandboxBlock), str(outside.work))
     with confine(wanted) as place:
         command = place.wrap(prepare(outside.probe(), cwd=str(outside.work)))
         return output(command, timeout=LIMIT).stdout.decode(), [item.as_dict() for item in place.enforcement]

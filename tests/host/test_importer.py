@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.host.importer import (
-    Command,
-    Draft,
+    AgentCommand,
+    AgentDraft,
     Left,
     Unusable,
     convert,
@@ -64,7 +64,7 @@ def test_an_importer_is_called_like_its_file_and_says_where_its_files_lie(name):
 
 
 def test_a_draft_is_a_manifest_that_loads_with_its_profile(tmp_path):
-    made = draft(Command("Gemini CLI", "gemini", ("--acp",), ("GEMINI_API_KEY",)))
+    made = draft(AgentCommand("Gemini CLI", "gemini", ("--acp",), ("GEMINI_API_KEY",)))
     folder = tmp_path / made.name
     folder.mkdir()
     for name, text in made.files().items():
@@ -82,10 +82,10 @@ def test_a_draft_is_a_manifest_that_loads_with_its_profile(tmp_path):
 @pytest.mark.parametrize(
     "command",
     [
-        Command("leaky", "agent", ("--api-key", "sk-ant-api03-" + "a" * 40)),
-        Command("spaced", "my agent"),
-        Command("odd", "agent", (), ("NOT A NAME",)),
-        Command("unversioned", "agent", version="latest"),
+        AgentCommand("leaky", "agent", ("--api-key", "sk-ant-api03-" + "a" * 40)),
+        AgentCommand("spaced", "my agent"),
+        AgentCommand("odd", "agent", (), ("NOT A NAME",)),
+        AgentCommand("unversioned", "agent", version="latest"),
     ],
 )
 def test_what_no_manifest_can_or_may_say_is_left_out(command):
@@ -107,7 +107,7 @@ def test_one_bad_entry_does_not_keep_the_others_out():
 
     made = convert("jetbrains", found, "acp.json")
 
-    assert [type(each) for each in made] == [Draft, Left, Left]
+    assert [type(each) for each in made] == [AgentDraft, Left, Left]
     assert "command" in made[1].why  # type: ignore[union-attr]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from operable.host.importer import Draft
-from operable.host.probe import Finding, Probe, folders_of, recognised
+from operable.host.importer import AgentDraft
+from operable.host.probe import AgentFinding, AgentProbe, folders_of, recognised
 from operable.kernel.errors import Fail
 from operable.manifest import from_mapping
 from tests.cli.drive import alive
@@ -34,8 +34,8 @@ def agent(folder, arguments: list[str], protocol: str) -> str:
     )
 
 
-def asked(path: str, **options) -> tuple[Draft | None, list[Finding]]:
-    probe = Probe(path, show=(SOURCE,), **{"timeout": 30.0, **options})
+def asked(path: str, **options) -> tuple[AgentDraft | None, list[AgentFinding]]:
+    probe = AgentProbe(path, show=(SOURCE,), **{"timeout": 30.0, **options})
     findings = list(probe.ask())
     return probe.draft, findings
 

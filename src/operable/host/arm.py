@@ -178,7 +178,7 @@ class KnownSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class SessionPage:
     """One page of the agent's own sessions; `cursor` asks for the next one."""
 
     sessions: tuple[KnownSession, ...]
@@ -186,7 +186,7 @@ class Listed:
 
 
 Happening = (
-    AnyEvent | Opened | NeedsAuth | ClientCall | CallWithdrawn | CallRevised | LateCall | Noise | Listed
+    AnyEvent | Opened | NeedsAuth | ClientCall | CallWithdrawn | CallRevised | LateCall | Noise | SessionPage
 )
 
 

@@ -24,7 +24,7 @@ from operable.host.arm import Message
 from operable.host.session.context import Limits
 from operable.host.session.session import Session
 from operable.host.session.transcript import Said
-from operable.host.strategy import Kept, Key, Strategy, TurnRequest
+from operable.host.strategy import ConversationState, Key, Strategy, TurnRequest
 from operable.kernel.catalogue import load, to_name
 from operable.kernel.errors import Fail
 from operable.manifest.patches import strategy_for
@@ -46,7 +46,7 @@ class Conversations:
         self._agent = agent
         self._options = dict(options)
         self._at_most = at_most
-        self._kept: dict[Key, Kept] = {}  # the one with the latest turn is the last
+        self._kept: dict[Key, ConversationState] = {}  # the one with the latest turn is the last
         self._leaving: set[asyncio.Task[None]] = set()
         found = agent.manifest.continuation
         self._pinned = found.pinned_session if found is not None else PinnedSession()
@@ -103,11 +103,11 @@ class Conversations:
         limits = replace(self._options.get("limits", Limits()), idle=float("inf"))
         return await self._agent.start(**{**self._options, "limits": limits, **more})
 
-    def _place_for(self, key: Key) -> Kept:
+    def _place_for(self, key: Key) -> ConversationState:
         """What is kept of this key, as the latest; of a new one when all are taken, in the place of the longest idle."""
         found = self._kept.pop(key, None)
         if found is None:
-            found = Kept()
+            found = ConversationState()
             if len(self._kept) >= self._at_most:
                 self._let_go()
                 found.in_place_of_another = True
@@ -139,7 +139,7 @@ class Conversations:
         await self.close()
 
 
-async def _end(kept: Kept) -> None:
+async def _end(kept: ConversationState) -> None:
     async with kept.providing:  # a session that is being started also counts
         if kept.idle is not None:
             kept.idle.cancel()

@@ -36,7 +36,7 @@ _TRAILING_COMMA = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class AgentDraft:
     """A manifest that the user may check and use."""
 
     name: str
@@ -73,12 +73,12 @@ class Importer:
     name: str
     title: str
     entries: "Callable[[Any], Mapping[str, Any]]"
-    command: "Callable[[str, Any], Command]"
+    command: "Callable[[str, Any], AgentCommand]"
     places: tuple[str, ...] = ()  # where its file usually is
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class AgentCommand:
     """How a program starts an agent."""
 
     name: str
@@ -113,7 +113,7 @@ def parse(text: str, source: str) -> Any:
         raise Fail("validation", "INVALID_JSON", f"it is not JSON: {problem}", target=source) from None
 
 
-def convert(name: str, found: Any, source: str) -> list[Draft | Left]:
+def convert(name: str, found: Any, source: str) -> list[AgentDraft | Left]:
     """The drafts of a file, and what had to be left out; Raises Fail validation/IMPORT_UNREADABLE if it is not of this
     kind.
     """
@@ -124,7 +124,7 @@ def convert(name: str, found: Any, source: str) -> list[Draft | Left]:
         raise Fail(
             "validation", "IMPORT_UNREADABLE", f"this is not a file of {name}: {problem}", target=source
         ) from None
-    made: list[Draft | Left] = []
+    made: list[AgentDraft | Left] = []
     for each, value in entries.items():
         try:
             made.append(draft(source_of.command(each, value)))
@@ -141,7 +141,7 @@ def entry(found: Any, name: str) -> dict[str, Any]:
     return inner
 
 
-def agent_server(name: str, found: Any, what: str) -> Command:
+def agent_server(name: str, found: Any, what: str) -> AgentCommand:
     """The form that editors share: {command, args, env}; older settings have {command: {path, args, env}}."""
     server = found if isinstance(found, dict) else {}
     if isinstance(server.get("command"), dict):
@@ -149,7 +149,7 @@ def agent_server(name: str, found: Any, what: str) -> Command:
     program = server.get("command")
     if not isinstance(program, str) or not program:
         raise Unusable("the settings do not say by which command it is started")
-    return Command(
+    return AgentCommand(
         name,
         program,
         texts(server.get("args"), "args"),
@@ -176,7 +176,7 @@ def variables(found: Any) -> tuple[str, ...]:
     return ()
 
 
-def draft(command: Command) -> Draft:
+def draft(command: AgentCommand) -> AgentDraft:
     """The manifest of an agent that speaks ACP and is started by this command."""
     program = os.path.expanduser(command.program)
     if redact_argv([program, *command.args]) != [program, *command.args]:
@@ -199,7 +199,7 @@ def draft(command: Command) -> Draft:
         "It runs without a sandbox of ours (provider local); docs/guides/confine-an-agent.md says how to confine it."
     )
     name = kebab(command.name)
-    made = Draft(name, _manifest(command, name, program, install), profile(name), tuple(notes))
+    made = AgentDraft(name, _manifest(command, name, program, install), profile(name), tuple(notes))
     try:
         from_mapping(made.manifest, "agent-cli")
     except ManifestError as problem:
@@ -213,7 +213,9 @@ def kebab(name: str) -> str:
     return words if len(words) > 1 else f"agent-{words or 'imported'}"
 
 
-def _manifest(command: Command, name: str, program: str, install: list[dict[str, Any]]) -> dict[str, Any]:
+def _manifest(
+    command: AgentCommand, name: str, program: str, install: list[dict[str, Any]]
+) -> dict[str, Any]:
     sandbox: dict[str, Any] = {"provider": "local", "config": {}}
     if command.env:
         sandbox["env"] = {"passthrough": list(command.env)}

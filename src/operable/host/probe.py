@@ -18,10 +18,9 @@ from typing import Any
 
 import msgspec
 
-from operable.host.importer import Command as Started
-from operable.host.importer import Draft, draft
+from operable.host.importer import AgentCommand, AgentDraft, draft
 from operable.host.launch.process import run
-from operable.host.start.confinement import Confined, Wanted, confine
+from operable.host.start.confinement import ConfinedAgent, ConfinementRequest, confine
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 from operable.manifest.blocks import Mount, SandboxBlock
@@ -48,7 +47,7 @@ Answer = tuple[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class AgentFinding:
     """What one question brought to light."""
 
     question: str
@@ -58,7 +57,7 @@ class Finding:
 
 
 @dataclass(slots=True)
-class Probe:
+class AgentProbe:
     """One program that is being asked. `ask` yields findings; then `draft` is the manifest."""
 
     program: str
@@ -66,9 +65,9 @@ class Probe:
     timeout: float = TIMEOUT
     confined: bool = True
     show: tuple[str, ...] = ()  # more folders that it may read
-    draft: Draft | None = None
+    draft: AgentDraft | None = None
 
-    def ask(self) -> Iterator[Finding]:
+    def ask(self) -> Iterator[AgentFinding]:
         """Ask until one answer decides. Fail when there is no such program, or no way to confine it."""
         binary = shutil.which(self.program)
         if binary is None:
@@ -82,19 +81,19 @@ class Probe:
         finally:
             shutil.rmtree(workspace, ignore_errors=True)
 
-    def _place(self, binary: str, workspace: str) -> Confined:
+    def _place(self, binary: str, workspace: str) -> ConfinedAgent:
         provider = "bubblewrap" if self.confined else "local"
         folders = (*folders_of(binary), *map(os.path.abspath, self.show))
         mounts = (Mount(source="workspace", at=_INSIDE),) if self.confined else ()
         block = SandboxBlock(provider=provider, config={}, mounts=mounts)
         try:
-            return confine(Wanted(block, workspace, trusted=True, programs=folders))
+            return confine(ConfinementRequest(block, workspace, trusted=True, programs=folders))
         except Fail as problem:
             if problem.code == "SANDBOX_UNAVAILABLE":
                 problem.hint = "install bubblewrap, or run it with all your rights: --unconfined"
             raise
 
-    def _all(self, binary: str, place: Confined, workspace: str) -> Iterator[Finding]:
+    def _all(self, binary: str, place: ConfinedAgent, workspace: str) -> Iterator[AgentFinding]:
         version, finding = self._version(binary, place, workspace)
         yield finding
         found: tuple[Answer, tuple[str, ...]] | None = None
@@ -111,16 +110,16 @@ class Probe:
                 break
         self.draft = _drafted(binary if "/" in self.program else self.program, version, found)
 
-    def _version(self, binary: str, place: Confined, workspace: str) -> tuple[str | None, Finding]:
+    def _version(self, binary: str, place: ConfinedAgent, workspace: str) -> tuple[str | None, AgentFinding]:
         words = (binary, "--version")
         try:
             done = run(place.wrap(prepare(words, cwd=workspace)), timeout=self.timeout)
         except Fail as problem:
-            return None, Finding("version", words, answered=False, detail=problem.message)
+            return None, AgentFinding("version", words, answered=False, detail=problem.message)
         said = done.text.strip() or done.stderr.strip()
         match = _VERSION.search(said)
         detail = match[1] if match else _brief(said) or f"it ended with {done.status} and said nothing"
-        return match[1] if match else None, Finding("version", words, bool(match), detail)
+        return match[1] if match else None, AgentFinding("version", words, bool(match), detail)
 
     def _protocol(
         self,
@@ -128,16 +127,16 @@ class Probe:
         arguments: Sequence[str],
         question: str,
         request: dict[str, Any],
-        place: Confined,
+        place: ConfinedAgent,
         workspace: str,
-    ) -> tuple[Answer | None, Finding]:
+    ) -> tuple[Answer | None, AgentFinding]:
         words = (binary, *arguments)
         line = msgspec.json.encode(rpc_request(1, "initialize", request))
         answer, end = converse(
             place.wrap(prepare(words, cwd=workspace)), line + b"\n", recognised, self.timeout
         )
         decided = answer is not None and answer[0] != "error"
-        return answer, Finding(question, words, decided, _told(answer, end, self.timeout))
+        return answer, AgentFinding(question, words, decided, _told(answer, end, self.timeout))
 
 
 def converse(
@@ -213,14 +212,16 @@ def _interpreter(path: str) -> str | None:
     return shutil.which(name)
 
 
-def _drafted(program: str, version: str | None, found: tuple[Answer, tuple[str, ...]] | None) -> Draft | None:
+def _drafted(
+    program: str, version: str | None, found: tuple[Answer, tuple[str, ...]] | None
+) -> AgentDraft | None:
     if found is None:
         return None
     (protocol, said), arguments = found
     name = os.path.basename(program)
     notes = ("Made by asking the program; whether it asks before it acts, and what it needs, was not tried.",)
     about = f"{name}, which speaks {protocol}."
-    made = draft(Started(name, program, arguments, description=about, notes=notes))
+    made = draft(AgentCommand(name, program, arguments, description=about, notes=notes))
     manifest = dict(made.manifest)
     if version is not None:
         manifest["version_check"] = {**manifest["version_check"], "range": f">={version}"}
@@ -239,7 +240,7 @@ def _drafted(program: str, version: str | None, found: tuple[Answer, tuple[str, 
     return replace(made, manifest=manifest, profile=None)
 
 
-def _acp(made: Draft, manifest: dict[str, Any], said: dict[str, Any]) -> Draft:
+def _acp(made: AgentDraft, manifest: dict[str, Any], said: dict[str, Any]) -> AgentDraft:
     offered = said.get("agentCapabilities")
     agent = offered if isinstance(offered, dict) else {}
     prompts = agent.get("promptCapabilities")

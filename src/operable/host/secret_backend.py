@@ -9,7 +9,7 @@ _PACKAGE = "operable.host.secrets"
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class SecretBackend:
     """One place where secrets are kept. Nothing here keeps, logs or quotes a value."""
 
     name: str
@@ -19,6 +19,6 @@ class Backend:
     write: Callable[[str, str], None] | None = None
 
 
-def backend(name: str) -> Backend:
-    found: Backend = catalogue.load(_PACKAGE, name, "BACKEND", kind="secret backend")
+def backend(name: str) -> SecretBackend:
+    found: SecretBackend = catalogue.load(_PACKAGE, name, "BACKEND", kind="secret backend")
     return found

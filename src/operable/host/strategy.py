@@ -1,7 +1,7 @@
 """What a continuation strategy is: the contract between `operable.host.continuation` and the entries of its catalogue.
 
 A strategy gets one turn of one conversation: it provides the session, words the message, and says what becomes of the
-session afterwards. What it remembers between turns is the `Kept` of the conversation's key.
+session afterwards. What it remembers between turns is the `ConversationState` of the conversation's key.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ class TurnRequest:
 
 
 @dataclass(slots=True)
-class Kept:
+class ConversationState:
     """What is remembered of one key between turns."""
 
     session: Session | None = None
@@ -88,23 +88,23 @@ class Strategy:
     name: str
     title: str
     # -> the session for this turn
-    session: Callable[[Pool, TurnRequest, Kept], Awaitable[Session]]
+    session: Callable[[Pool, TurnRequest, ConversationState], Awaitable[Session]]
     # -> the message as it goes to the agent
-    message: Callable[[TurnRequest, Kept], Message]
+    message: Callable[[TurnRequest, ConversationState], Message]
     # the turn is over
-    after: Callable[[Pool, TurnRequest, Kept, Session], Awaitable[None]]
+    after: Callable[[Pool, TurnRequest, ConversationState, Session], Awaitable[None]]
     quotes: bool = False  # the history reaches the agent in words
 
 
-async def fresh(pool: Pool, request: TurnRequest, kept: Kept) -> Session:  # noqa: ARG001 - one shape for all
+async def fresh(pool: Pool, request: TurnRequest, kept: ConversationState) -> Session:  # noqa: ARG001 - one shape for all
     """A session of its own for this turn."""
     return await pool.start()
 
 
-async def closed(pool: Pool, request: TurnRequest, kept: Kept, session: Session) -> None:  # noqa: ARG001 - one shape for all
+async def closed(pool: Pool, request: TurnRequest, kept: ConversationState, session: Session) -> None:  # noqa: ARG001 - one shape for all
     """The session ends with its turn."""
     await session.close()
 
 
-def as_it_is(request: TurnRequest, kept: Kept) -> Message:  # noqa: ARG001 - one shape for all
+def as_it_is(request: TurnRequest, kept: ConversationState) -> Message:  # noqa: ARG001 - one shape for all
     return request.message

@@ -4,10 +4,10 @@ import pytest
 
 from operable.host.arm import (
     KnownSession,
-    Listed,
     NeedsAuth,
     Opened,
     PeerError,
+    SessionPage,
 )
 from operable.wire.events import (
     TextDelta,
@@ -306,7 +306,7 @@ def test_sessions_of_the_agent_are_listed():
     told = talk.respond(request, {"sessions": rows, "nextCursor": "c"})
 
     assert request["params"] == {"cwd": "/work"}
-    assert told == [Listed((KnownSession("a", "/work", "", "2026"),), "c")]
+    assert told == [SessionPage((KnownSession("a", "/work", "", "2026"),), "c")]
 
 
 def test_an_agent_that_lists_nothing_is_not_asked():

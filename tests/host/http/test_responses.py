@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from operable.host.http import responses
-from operable.host.http.responses import Place, body, events, refusal
+from operable.host.http.responses import StreamPosition, body, events, refusal
 from operable.wire.lines import LineTooLong
 
 PATIENCE = 200
@@ -92,7 +92,7 @@ def test_an_error_is_shown_in_part_and_never_with_half_of_a_word():
 
 
 def test_a_stream_says_where_it_is_and_when_to_come_back():
-    place = Place(silent=3)
+    place = StreamPosition(silent=3)
 
     async def read(response):
         return [event async for event in events(response, place)]
@@ -106,7 +106,7 @@ def test_a_stream_says_where_it_is_and_when_to_come_back():
 
 @pytest.mark.parametrize("cut", [b"id: 2\n", b"id: 2\ndata: y\n"])
 def test_an_event_that_broke_off_in_the_middle_is_asked_for_again(cut):
-    place = Place()
+    place = StreamPosition()
 
     async def read(response):
         return [event async for event in events(response, place)]
@@ -117,16 +117,16 @@ def test_an_event_that_broke_off_in_the_middle_is_asked_for_again(cut):
 
 @pytest.mark.parametrize("told", [b"", b"a\0b", b"\x1b[2J", b"x" * 3000])
 def test_a_number_that_no_header_can_carry_is_none(told):
-    place = Place(b"before")
+    place = StreamPosition(b"before")
     place.note(b"id: " + told)
 
     assert place.headers() == {}
 
 
 def test_who_gets_nothing_asks_ever_less_often_and_never_sooner_than_the_server_said():
-    alone = [Place(silent=times).delay() for times in (0, 1, 2, 3, 8, 100)]
-    told = [Place(retry=3.0, silent=times).delay() for times in (0, 1, 2, 5)]
+    alone = [StreamPosition(silent=times).delay() for times in (0, 1, 2, 3, 8, 100)]
+    told = [StreamPosition(retry=3.0, silent=times).delay() for times in (0, 1, 2, 5)]
 
     assert alone == [0.5, 0.5, 1.0, 2.0, 60.0, 60.0]
     assert told == [3.0, 3.0, 3.0, 8.0]
-    assert Place(retry=0.0, silent=4).delay() == 4.0
+    assert StreamPosition(retry=0.0, silent=4).delay() == 4.0

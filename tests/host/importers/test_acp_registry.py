@@ -2,7 +2,7 @@
 
 import platform
 
-from operable.host.importer import Draft, Left, convert
+from operable.host.importer import AgentDraft, Left, convert
 
 
 def entry(**distribution):
@@ -17,9 +17,9 @@ def entry(**distribution):
     }
 
 
-def only(found) -> Draft:
+def only(found) -> AgentDraft:
     (made,) = convert("acp-registry", found, "registry.json")
-    assert isinstance(made, Draft)
+    assert isinstance(made, AgentDraft)
     return made
 
 

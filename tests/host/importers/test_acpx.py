@@ -2,7 +2,7 @@
 
 import pytest
 
-from operable.host.importer import Draft, Left, convert
+from operable.host.importer import AgentDraft, Left, convert
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from operable.host.importer import Draft, Left, convert
 def test_every_form_of_a_command_is_understood(entry, words):
     (made,) = convert("acpx", {"defaultAgent": "mine", "agents": {"mine": entry}}, "config.json")
 
-    assert isinstance(made, Draft)
+    assert isinstance(made, AgentDraft)
     assert [made.manifest["bin"], *made.manifest.get("bin_args", [])] == words
 
 

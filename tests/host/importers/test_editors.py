@@ -2,7 +2,7 @@
 
 import pytest
 
-from operable.host.importer import Draft, convert
+from operable.host.importer import AgentDraft, convert
 
 
 @pytest.mark.parametrize("source", ["zed", "jetbrains"])
@@ -17,7 +17,7 @@ from operable.host.importer import Draft, convert
 def test_a_server_becomes_a_manifest(source, server):
     (made,) = convert(source, {"theme": "dark", "agent_servers": {"OpenHands": server}}, "settings.json")
 
-    assert isinstance(made, Draft)
+    assert isinstance(made, AgentDraft)
     assert (made.name, made.manifest["bin"], made.manifest["bin_args"]) == ("openhands", "openhands", ["acp"])
     assert made.manifest["sandbox"]["env"]["passthrough"] == ["A"]
     assert "How it is installed is not known" in made.notes[0]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from operable.host.launch.fetch import fetch
-from operable.host.launch.installer import MethodFailed, Progress
+from operable.host.launch.installer import InstallProgress, MethodFailed
 from operable.kernel.errors import Fail
 from tests.host.installers.working import job, run
 from tests.host.launch.making import server
@@ -183,7 +183,7 @@ def test_redirects_are_followed_but_not_for_ever(tmp_path):
 
 
 def test_progress_is_told_in_bytes(tmp_path):
-    told: list[Progress] = []
+    told: list[InstallProgress] = []
     with server({"/x": PROGRAM}) as url:
         work = job(tmp_path, "download", url=f"{url}/x", verify_sha256=sha256(PROGRAM))
         fetch(

@@ -1,6 +1,6 @@
 """A job for one installer, with a private prefix and only the programs that the test names."""
 
-from operable.host.launch.installer import Job, installer
+from operable.host.launch.installer import InstallJob, installer
 from operable.manifest.blocks import Install
 from tests.host.launch.making import machine
 
@@ -17,13 +17,13 @@ def job(
     **fields,
 ):
     """`real`: the programs of this machine instead of only the basic ones."""
-    from operable.host.launch.machine import Machine
+    from operable.host.launch.machine import LocalMachine
 
     prefix = tmp_path / "prefix"
     prefix.mkdir(exist_ok=True)
-    where = Machine.here() if real else machine(*folders, system=system, privileged=True)
+    where = LocalMachine.here() if real else machine(*folders, system=system, privileged=True)
     install = Install(method=method, **fields)
-    return Job(install, name, str(prefix), str(tmp_path), where, allow_unpinned, stop=stop)
+    return InstallJob(install, name, str(prefix), str(tmp_path), where, allow_unpinned, stop=stop)
 
 
 def run(job):

@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from operable.host.launch.machine import Machine
+from operable.host.launch.machine import LocalMachine
 from operable.host.launch.places import Places
 from operable.host.launch.readiness import Launch
 from operable.manifest.blocks import Install, SandboxBlock, VersionCheck
@@ -110,7 +110,7 @@ class Turnstile:
 def machine(*folders, system="linux", privileged=False, arch="x64"):
     """A machine that has only the programs in these folders and the basic ones."""
     path = os.pathsep.join([*map(str, folders), "/usr/bin", "/bin"])
-    return Machine(system, arch, privileged, 4096, path)
+    return LocalMachine(system, arch, privileged, 4096, path)
 
 
 def launch(tmp_path, manifest, *folders, **fields):

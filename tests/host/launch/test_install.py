@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from operable.host.launch.installer import Progress
-from operable.host.launch.machine import Machine
+from operable.host.launch.installer import InstallProgress
+from operable.host.launch.machine import LocalMachine
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Install, Requires
 from tests.cli.drive import alive
@@ -44,7 +44,7 @@ def test_the_first_method_that_fits_and_works_is_used(tmp_path):
         VENDORED,
         Install(method="pip", package="never-tried"),
     )
-    told: list[Progress] = []
+    told: list[InstallProgress] = []
     found = installation(tmp_path, agent(install=methods), tmp_path, report=told.append).install()
     assert (found.binary, found.method) == (str(tmp_path / "vendor" / "agent"), "vendored")
     skipped = [each.message for each in told if each.stage == "skip"]
@@ -57,7 +57,7 @@ def test_the_first_method_that_fits_and_works_is_used(tmp_path):
 @requirement("aip-substrate:4.2:unknown-method", "aip-substrate:4.12:4-experimental-method")
 def test_an_unknown_method_is_skipped_with_a_warning(tmp_path):
     program(tmp_path / "vendor" / "agent")
-    told: list[Progress] = []
+    told: list[InstallProgress] = []
     methods = (Install(method="quantum", package="x", experimental=True), VENDORED)
     assert installation(tmp_path, agent(install=methods), report=told.append).install().method == "vendored"
     assert "quantum: this install method is not known and is skipped" in [each.message for each in told]
@@ -116,7 +116,7 @@ def test_programs_beside_our_own_python_need_not_be_on_the_search_path(tmp_path,
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     (tmp_path / "state").mkdir()
     work = launch(
-        tmp_path, agent(bin=os.path.basename(sys.executable)), machine=Machine.here()
+        tmp_path, agent(bin=os.path.basename(sys.executable)), machine=LocalMachine.here()
     ).installation()
     with monkeypatch.context() as patch:
         patch.setenv("PATH", str(tmp_path))

@@ -5,7 +5,7 @@ import pytest
 from operable.host.launch.readiness import readiness
 from operable.host.launch.step import OWN
 from operable.host.launch.store import SecretStore
-from operable.host.start.vault import Actor, Use, Vault
+from operable.host.start.vault import Actor, SecretUse, Vault
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import CmdStep, Persist, PromptStep
 from operable.manifest.kinds.secrets import Access, Grant, Secret, Secrets
@@ -28,7 +28,7 @@ def entry(slug="gh-token", **fields) -> Secret:
 
 
 def test_a_declared_secret_goes_where_the_vault_finds_it(home):
-    uses: list[Use] = []
+    uses: list[SecretUse] = []
     kept = vault(entry(), uses=uses)
     store = SecretStore(kept)
     assert store.get("gh-token") is None
@@ -49,7 +49,7 @@ def test_a_secret_that_nobody_declared_is_not_written(home):
 
 
 def test_who_may_not_change_a_secret_does_not():
-    uses: list[Use] = []
+    uses: list[SecretUse] = []
     access = Access(rotate=(Grant(role="ops"),))
     store = SecretStore(vault(entry(access=access), uses=uses))
     with pytest.raises(Fail) as caught:

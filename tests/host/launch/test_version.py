@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from operable.host.launch.ledger import InstallRecord, Ledger
-from operable.host.launch.process import Surroundings
+from operable.host.launch.process import CommandSurroundings
 from operable.host.launch.version import check, find, in_range, mismatch, remembered, stamp
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import VersionCheck
@@ -25,7 +25,7 @@ def block(cmd="agent --version", parse=SEMVER, wanted="^1.2", timeout_ms=30_000)
 def asked(tmp_path, body, *, bin="agent", **fields):
     binary = program(tmp_path / "installed" / "agent", body)
     program(tmp_path / "elsewhere" / "agent", "echo 9.9.9")
-    surroundings = Surroundings(
+    surroundings = CommandSurroundings(
         str(tmp_path), bin, str(binary), {"PATH": f"{tmp_path}/elsewhere:/usr/bin:/bin"}
     )
     return check(block(**fields), surroundings)

@@ -4,11 +4,11 @@ import pytest
 
 from operable.host.policy.pattern import ALLOW, DENY
 from operable.host.policy.rules import rules
-from operable.host.policy.tool_call import Call
+from operable.host.policy.tool_call import JudgedCall
 
 
 def decided(address, **chosen):
-    return rules(**chosen).decide(Call("fetch", "fetch", {"url": address}), "/work/project").effect
+    return rules(**chosen).decide(JudgedCall("fetch", "fetch", {"url": address}), "/work/project").effect
 
 
 @pytest.mark.parametrize(

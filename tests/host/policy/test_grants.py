@@ -15,8 +15,8 @@ from operable.host.audit.chain import Audit
 from operable.host.policy.gate import Gate
 from operable.host.policy.pattern import ALLOW, ASK, DENY
 from operable.host.policy.policy_file import policy_from
-from operable.host.policy.rules import Policy, Rule, rules
-from operable.host.session.approvals import Ask, Decision, Desk
+from operable.host.policy.rules import Policy, PolicyRule, rules
+from operable.host.session.approvals import ApprovalQueue, Ask, Decision
 from operable.host.session.client_methods import ClientMethods
 from operable.proc.spawn import prepare
 from operable.wire.events import AgentPrompt, ToolCall
@@ -137,7 +137,7 @@ def test_a_yes_is_for_exactly_what_was_asked_and_for_once(work, name):
 def test_a_rule_that_denies_and_comes_after_the_yes_is_stronger(work):
     gate = gate_of(work, rules(default=ASK))
     ask(gate, work, "edit", "a")
-    gate.policy = gate.policy.with_rules([Rule(DENY, "edit:a")])
+    gate.policy = gate.policy.with_rules([PolicyRule(DENY, "edit:a")])
 
     assert outcome(gate.rule_own("fs/write_text_file", "edit", {"path": "a"})) is False
 
@@ -298,7 +298,7 @@ def test_a_call_that_is_remembered_is_not_asked_about_again(work):
 def test_a_rule_that_denies_and_comes_later_is_stronger_than_what_is_remembered(work):
     gate = gate_of(work, rules(default=ASK))
     again = remembered(gate, work, arguments={"path": "a"})
-    gate.policy = gate.policy.with_rules([Rule(DENY, "edit:a")])
+    gate.policy = gate.policy.with_rules([PolicyRule(DENY, "edit:a")])
 
     assert outcome(gate.rule(again)) is False
 
@@ -326,7 +326,7 @@ def serve(work, policy, yes, method, **params):
     served = ClientMethods(gate, fs_read=True, fs_write=True, confine=confine)
 
     async def scene():
-        desk = Desk(str(work.parent / "desk"))
+        desk = ApprovalQueue(str(work.parent / "desk"))
         result, error = await served.serve(ClientCall("c1", method, params), desk)
         if error is None and method == "terminal/create":
             await served.serve(ClientCall("c2", "terminal/wait_for_exit", result), desk)

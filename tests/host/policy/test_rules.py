@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
 from operable.host.policy.policy_file import load_policy, policy_from
-from operable.host.policy.rules import Policy, Rule, rules
-from operable.host.policy.tool_call import Call
+from operable.host.policy.rules import Policy, PolicyRule, rules
+from operable.host.policy.tool_call import JudgedCall
 from operable.kernel.errors import Fail
 from operable.wire.events import TOOL_KINDS
 from tests.requirement import requirement
 
 
 def bash(command):
-    return Call("Bash", "execute", {"command": command})
+    return JudgedCall("Bash", "execute", {"command": command})
 
 
 def edit(path, *more):
-    return Call("Edit", "edit", {"path": path}, more)
+    return JudgedCall("Edit", "edit", {"path": path}, more)
 
 
 def test_nothing_said_is_deny():
@@ -39,14 +39,14 @@ def test_nothing_said_is_deny():
         ("kind:execute", bash("ls")),
         ("Bash(git *)", bash("git status")),
         ("execute:git *", bash("git status")),
-        ("execute:git status", Call("shell", "execute", {"command": ["bash", "-lc", "git status"]})),
-        ("execute:git status", Call("shell", "execute", {"cmd": "git", "args": ["status"]})),
+        ("execute:git status", JudgedCall("shell", "execute", {"command": ["bash", "-lc", "git status"]})),
+        ("execute:git status", JudgedCall("shell", "execute", {"cmd": "git", "args": ["status"]})),
         ("edit:src/**", edit("src/a/b.py")),
         ("edit:**/*.py", edit("b.py")),
         ("edit:*.py", edit("b.py")),
-        ("edit:src/*", Call("apply_patch", "edit", {"changes": {"src/a": {}, "src/b": {}}})),
-        ("fetch:https://docs.*", Call("WebFetch", "fetch", {"url": "https://docs.python.org/3/"})),
-        ("mcp__github__*", Call("mcp__github__list", "other", {})),
+        ("edit:src/*", JudgedCall("apply_patch", "edit", {"changes": {"src/a": {}, "src/b": {}}})),
+        ("fetch:https://docs.*", JudgedCall("WebFetch", "fetch", {"url": "https://docs.python.org/3/"})),
+        ("mcp__github__*", JudgedCall("mcp__github__list", "other", {})),
     ],
 )
 def test_a_pattern_matches(tmp_path, pattern, call):
@@ -56,7 +56,7 @@ def test_a_pattern_matches(tmp_path, pattern, call):
 @pytest.mark.parametrize(
     "pattern, call",
     [
-        ("Bash", Call("bash", "execute", {})),
+        ("Bash", JudgedCall("bash", "execute", {})),
         ("kind:edit", bash("ls")),
         ("execute:git *", bash("git status; rm -rf /")),
         ("execute:git *", bash("git log | sh")),
@@ -69,8 +69,8 @@ def test_a_pattern_matches(tmp_path, pattern, call):
         ("edit:src/**", edit("/etc/passwd")),
         ("edit:**", edit("../outside")),
         ("edit:src/**", edit("src/a", "elsewhere/b")),
-        ("edit:src/**", Call("Edit", "edit", {})),
-        ("execute:ls", Call("Bash", "execute", {})),
+        ("edit:src/**", JudgedCall("Edit", "edit", {})),
+        ("execute:ls", JudgedCall("Bash", "execute", {})),
     ],
 )
 def test_an_allow_does_not_reach_further_than_it_says(tmp_path, pattern, call):
@@ -121,7 +121,7 @@ def test_the_most_specific_rule_wins_and_deny_is_strongest_among_equals(chosen, 
     )
 )
 def test_the_order_of_rules_does_not_matter(effects):
-    written = tuple(Rule(effect, pattern) for effect, pattern in effects)
+    written = tuple(PolicyRule(effect, pattern) for effect, pattern in effects)
     orders = (written, written[::-1], tuple(sorted(written, key=str)))
 
     assert len({Policy(order).decide(bash("ls"), "/").effect for order in orders}) == 1
@@ -149,7 +149,7 @@ def test_what_is_no_pattern_says_why(text):
 def test_no_arguments_of_an_agent_can_make_a_decision_fail(arguments, kind):
     judge = rules(allow=["execute:git *", "edit:src/**"], deny=["Tool(x*)"], default=ASK)
 
-    assert judge.decide(Call("Tool", kind, arguments), "/tmp").effect in (ALLOW, ASK, DENY)
+    assert judge.decide(JudgedCall("Tool", kind, arguments), "/tmp").effect in (ALLOW, ASK, DENY)
 
 
 def test_a_file_says_rules_reasons_and_budgets(tmp_path):
@@ -163,7 +163,7 @@ def test_a_file_says_rules_reasons_and_budgets(tmp_path):
     loaded = load_policy(path)
 
     assert loaded.decide(edit(".env"), str(tmp_path)).reason == "secrets stay as they are"
-    assert loaded.decide(Call("Read", "read", {}), str(tmp_path)).effect == ALLOW
+    assert loaded.decide(JudgedCall("Read", "read", {}), str(tmp_path)).effect == ALLOW
     assert (loaded.default, loaded.ask_timeout, loaded.budget) == (ASK, 5.0, {"turns": 3.0, "usd": 1.5})
 
 
@@ -204,7 +204,7 @@ def test_autonomy_from_0_to_4_is_a_ceiling_over_every_allow():
 
     def free(level):
         judge = policy_from({"default": "allow", "autonomy": level}, source="test")
-        return [judge.decide(Call("T", kind, {}), "/").effect == ALLOW for kind in kinds]
+        return [judge.decide(JudgedCall("T", kind, {}), "/").effect == ALLOW for kind in kinds]
 
     assert [sum(free(level)) for level in range(5)] == [0, 1, 2, 3, 4]
     for wrong in (-1, 5, True, "2"):

@@ -12,7 +12,7 @@ import operable.host
 from operable.host.agent_cli import define_agent_cli
 from operable.host.policy.pattern import ALLOW, ASK, DENY
 from operable.host.policy.rules import rules
-from operable.host.policy.tool_call import Call, Facts
+from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.policy.tool_map import ToolMap
 from operable.host.start.choices import quirks_of
 
@@ -35,46 +35,52 @@ def tools_of(agent):
 # agent: the command, the edit
 SHAPES = {
     "claude-code": (
-        Call("Bash", "execute", {"command": ECHO}, (f"{WORK}/made.txt",), (ECHO,)),
-        Call("Write", "edit", {"file_path": PATH, "content": "x"}, (PATH,)),
+        JudgedCall("Bash", "execute", {"command": ECHO}, (f"{WORK}/made.txt",), (ECHO,)),
+        JudgedCall("Write", "edit", {"file_path": PATH, "content": "x"}, (PATH,)),
     ),
     "codex": (
-        Call(ECHO, "execute", {"command": ECHO, "cwd": WORK}, (), (ECHO,), unnamed=True),
-        Call("Editing files", "edit", {"title": "Edit files", "diffs": DIFFS}, (PATH,), unnamed=True),
+        JudgedCall(ECHO, "execute", {"command": ECHO, "cwd": WORK}, (), (ECHO,), unnamed=True),
+        JudgedCall("Editing files", "edit", {"title": "Edit files", "diffs": DIFFS}, (PATH,), unnamed=True),
     ),
     "codex-app-server": (
-        Call("shell", "execute", {"command": f"/bin/bash -lc '{ECHO}'", "cwd": WORK}),
-        Call("apply_patch", "edit", {"changes": [{"path": PATH, "kind": "add", "diff": "x"}]}, (PATH,)),
+        JudgedCall("shell", "execute", {"command": f"/bin/bash -lc '{ECHO}'", "cwd": WORK}),
+        JudgedCall("apply_patch", "edit", {"changes": [{"path": PATH, "kind": "add", "diff": "x"}]}, (PATH,)),
     ),
     "gemini": (
-        Call("run_shell_command", "execute", {"title": ECHO, "text": f"[current working directory {WORK}]"}),
-        Call("write_file", "edit", {"title": "Writing to w.txt", "diffs": DIFFS}, (PATH,)),
+        JudgedCall(
+            "run_shell_command", "execute", {"title": ECHO, "text": f"[current working directory {WORK}]"}
+        ),
+        JudgedCall("write_file", "edit", {"title": "Writing to w.txt", "diffs": DIFFS}, (PATH,)),
     ),
     "goose": (
-        Call("shell", "other", {"command": ECHO}, (), (f"shell · {ECHO}",)),
-        Call("write", "other", {"path": PATH, "content": "x"}, (), (f"write · {PATH}",)),
+        JudgedCall("shell", "other", {"command": ECHO}, (), (f"shell · {ECHO}",)),
+        JudgedCall("write", "other", {"path": PATH, "content": "x"}, (), (f"write · {PATH}",)),
     ),
     "hermes": (
-        Call("terminal", "execute", {"title": f"terminal: {ECHO}", "text": f"$ {ECHO}"}),
-        Call("write", "edit", {"tool": "write_file", "arguments": {"path": PATH, "content": "x"}}, (PATH,)),
+        JudgedCall("terminal", "execute", {"title": f"terminal: {ECHO}", "text": f"$ {ECHO}"}),
+        JudgedCall(
+            "write", "edit", {"tool": "write_file", "arguments": {"path": PATH, "content": "x"}}, (PATH,)
+        ),
     ),
     "opencode": (
-        Call("bash", "execute", {"command": ECHO, "cwd": WORK}, (WORK,), (ECHO,)),
-        Call(
+        JudgedCall("bash", "execute", {"command": ECHO, "cwd": WORK}, (WORK,), (ECHO,)),
+        JudgedCall(
             "write", "edit", {"filepath": PATH, "diff": f"--- {PATH}\n+++ {PATH}\n@@ -0,0 +1 @@\n+x"}, (PATH,)
         ),
     ),
     "qwen": (
-        Call("run_shell_command", "execute", {"command": ECHO}, (), ("Shell",)),
-        Call("write_file", "edit", {"file_path": PATH, "content": "x"}, (PATH,)),
+        JudgedCall("run_shell_command", "execute", {"command": ECHO}, (), ("Shell",)),
+        JudgedCall("write_file", "edit", {"file_path": PATH, "content": "x"}, (PATH,)),
     ),
     "copilot": (
-        Call("Say hello", "execute", {"command": ECHO, "commands": [ECHO]}, (), ("Say hello",), unnamed=True),
-        Call(f"Creating {PATH}", "edit", {"path": PATH}, (PATH,), unnamed=True),
+        JudgedCall(
+            "Say hello", "execute", {"command": ECHO, "commands": [ECHO]}, (), ("Say hello",), unnamed=True
+        ),
+        JudgedCall(f"Creating {PATH}", "edit", {"path": PATH}, (PATH,), unnamed=True),
     ),
     "kimi-code": (
-        Call("Bash", "execute", {"title": "Bash"}),
-        Call("Write", "edit", {"title": "Write"}),
+        JudgedCall("Bash", "execute", {"title": "Bash"}),
+        JudgedCall("Write", "edit", {"title": "Write"}),
     ),
 }
 UNTOLD = ("kimi-code",)
@@ -138,14 +144,14 @@ def test_an_allow_by_kind_works_on_every_agent(agent, which, pattern):
 
 @pytest.mark.parametrize("title", ["Bash", "git status", "ls: git status", "$ git status"])
 def test_what_a_model_writes_as_a_title_allows_nothing(title):
-    call = Call(title, "execute", {"command": "rm x", "description": title}, (), (title,), unnamed=True)
+    call = JudgedCall(title, "execute", {"command": "rm x", "description": title}, (), (title,), unnamed=True)
 
     for pattern in ("Bash", "git*", "ls*", "$*", "execute:git *", f"{title[:2]}*(git *)"):
         assert rules(allow=[pattern]).decide(call, WORK).effect == DENY
 
 
 def test_a_deny_by_name_binds_where_the_agent_does_not_name_its_tools():
-    call = Call("ls", "execute", {"command": "ls"}, unnamed=True)
+    call = JudgedCall("ls", "execute", {"command": "ls"}, unnamed=True)
 
     found = rules(allow=["*"], deny=["WebFetch"]).decide(call, WORK)
 
@@ -157,13 +163,13 @@ def test_a_deny_by_name_binds_where_the_agent_does_not_name_its_tools():
 @pytest.mark.parametrize("asked", ["a", "a_name_with_more_letters", "Bash(ls)"])
 def test_of_rules_that_perhaps_match_the_strictest_holds_however_specific_the_others_are(asked):
     """An ask that is more specific would let people say yes to what the deny may be about."""
-    call = Call("ls", "execute", {"command": "ls"}, unnamed=True)
+    call = JudgedCall("ls", "execute", {"command": "ls"}, unnamed=True)
 
     assert rules(allow=["*"], deny=["shell"], ask=[asked]).decide(call, WORK).effect == DENY
 
 
 def test_a_rule_that_certainly_matches_counts_before_less_specific_ones_that_perhaps_do():
-    call = Call("ls", "execute", {"command": "ls"}, unnamed=True)
+    call = JudgedCall("ls", "execute", {"command": "ls"}, unnamed=True)
 
     assert rules(allow=["execute:ls"], deny=["shell"]).decide(call, WORK).effect == ALLOW
     assert rules(allow=["kind:execute"], deny=["shell"]).decide(call, WORK).effect == DENY
@@ -171,7 +177,7 @@ def test_a_rule_that_certainly_matches_counts_before_less_specific_ones_that_per
 
 @pytest.mark.parametrize("kind", ["other", "teleport", ""])
 def test_a_kind_that_nobody_knows_binds_what_denies_and_frees_nothing_that_allows(kind):
-    call = Call("mystery", kind, {"x": 1})
+    call = JudgedCall("mystery", kind, {"x": 1})
 
     for pattern in ("kind:execute", "kind:edit", "kind:fetch", "execute:rm *", "edit:.env"):
         assert rules(allow=["*"], deny=[pattern]).decide(call, WORK).effect == DENY
@@ -187,18 +193,18 @@ def test_a_map_in_the_manifest_says_the_kind_and_where_the_argument_is():
             "look": "search",
         }
     )
-    runs = Call("run_it", "other", {"a": {"line": "ls -l"}, "command": "rm x"})
+    runs = JudgedCall("run_it", "other", {"a": {"line": "ls -l"}, "command": "rm x"})
 
     assert rules(allow=["execute:ls *"]).decide(runs, WORK, tools=tools).effect == ALLOW
     assert rules(allow=["*"], deny=["execute:rm *"]).decide(runs, WORK, tools=tools).effect == DENY
-    assert Facts(Call("runner", "edit", {"where": "x"}), WORK, WORK, tools).kinds == ("read",)
-    assert Facts(Call("look"), WORK, WORK, tools).kinds == ("search",)
-    assert Facts(Call("look", unnamed=True), WORK, WORK, tools).kinds == ()
+    assert Facts(JudgedCall("runner", "edit", {"where": "x"}), WORK, WORK, tools).kinds == ("read",)
+    assert Facts(JudgedCall("look"), WORK, WORK, tools).kinds == ("search",)
+    assert Facts(JudgedCall("look", unnamed=True), WORK, WORK, tools).kinds == ()
 
 
 def test_the_question_and_the_call_that_it_is_about_are_looked_at_together():
-    told = Call("t", "edit", {"path": f"{WORK}/.env"})
-    asked = Call("t", "read", {"path": PATH}, told=(told,))
+    told = JudgedCall("t", "edit", {"path": f"{WORK}/.env"})
+    asked = JudgedCall("t", "read", {"path": PATH}, told=(told,))
 
     assert Facts(asked, WORK, WORK).kinds == ("edit", "read")
     assert rules(allow=["read:w.txt", "kind:read"]).decide(asked, WORK).effect == DENY
@@ -218,7 +224,7 @@ def test_a_path_is_found_under_every_usual_spelling(name, nested):
         f"file://{WORK}/.env" if name == "uri" else [f"{WORK}/.env"] if name.endswith("s") else f"{WORK}/.env"
     )
     arguments = {"input": [{name: value}]} if nested else {name: value}
-    call = Call("t", "edit", arguments)
+    call = JudgedCall("t", "edit", arguments)
 
     assert rules(allow=["*"], deny=["edit:.env"]).decide(call, WORK).effect == DENY
     assert rules(allow=["edit:.env"]).decide(call, WORK).effect == ALLOW
@@ -246,7 +252,7 @@ def test_a_path_is_found_under_every_usual_spelling(name, nested):
     ],
 )
 def test_a_command_is_found_under_every_usual_spelling_or_is_not_known(arguments):
-    call = Call("t", "execute", arguments)
+    call = JudgedCall("t", "execute", arguments)
 
     assert rules(allow=["*"], deny=["execute:rm *"]).decide(call, WORK).effect == DENY
     assert rules(allow=["execute:ls", "execute:ls *"]).decide(call, WORK).effect == DENY
@@ -264,14 +270,14 @@ def test_a_command_is_found_under_every_usual_spelling_or_is_not_known(arguments
     ],
 )
 def test_the_files_of_a_patch_are_files_of_the_call(patch):
-    call = Call("apply_patch", "edit", {"patch": patch})
+    call = JudgedCall("apply_patch", "edit", {"patch": patch})
 
     assert rules(allow=["*"], deny=["edit:.env"]).decide(call, WORK).effect == DENY
     assert rules(allow=["edit:ok"]).decide(call, WORK).effect == DENY
 
 
 def test_an_allow_needs_every_file_of_an_edit_of_several():
-    call = Call("apply_patch", "edit", {"changes": [{"path": "src/a"}, {"path": "src/b"}]}, ("src/c",))
+    call = JudgedCall("apply_patch", "edit", {"changes": [{"path": "src/a"}, {"path": "src/b"}]}, ("src/c",))
 
     assert rules(allow=["edit:src/*"]).decide(call, WORK).effect == ALLOW
     assert rules(allow=["edit:src/a"]).decide(call, WORK).effect == DENY
@@ -279,15 +285,17 @@ def test_an_allow_needs_every_file_of_an_edit_of_several():
 
 
 def test_a_relative_path_is_looked_at_from_every_folder_that_the_call_names(tmp_path):
-    call = Call("t", "edit", {"path": "key", "cwd": "secret"})
+    call = JudgedCall("t", "edit", {"path": "key", "cwd": "secret"})
 
     assert rules(allow=["*"], deny=["edit:secret/**"]).decide(call, str(tmp_path)).effect == DENY
     assert rules(allow=["edit:key"]).decide(call, str(tmp_path)).effect == DENY
 
 
 def test_a_move_is_known_only_with_both_its_ends():
-    assert rules(allow=["move:src/**"]).decide(Call("mv", "move", {"path": "src/a"}), WORK).effect == DENY
-    both = Call("mv", "move", {"from": "src/a", "to": "src/b"})
+    assert (
+        rules(allow=["move:src/**"]).decide(JudgedCall("mv", "move", {"path": "src/a"}), WORK).effect == DENY
+    )
+    both = JudgedCall("mv", "move", {"from": "src/a", "to": "src/b"})
     assert rules(allow=["move:src/**"]).decide(both, WORK).effect == ALLOW
     assert rules(allow=["*"], deny=["move:src/b"]).decide(both, WORK).effect == DENY
 
@@ -295,7 +303,7 @@ def test_a_move_is_known_only_with_both_its_ends():
 @pytest.mark.parametrize("kind", ["delete", "move", "search"])
 @pytest.mark.parametrize("path", [".", "secret", "secret/deep", WORK, "/work", "/"])
 def test_what_is_done_to_a_folder_is_done_to_what_is_in_it(kind, path):
-    call = Call("t", kind, {"from": path, "to": "elsewhere"} if kind == "move" else {"path": path})
+    call = JudgedCall("t", kind, {"from": path, "to": "elsewhere"} if kind == "move" else {"path": path})
 
     assert rules(allow=["*"], deny=[f"{kind}:secret/deep/key"]).decide(call, WORK).effect == DENY
 
@@ -309,7 +317,7 @@ def test_a_deny_of_a_path_means_the_file_in_every_way_of_naming_it(tmp_path):
     for pattern in ["real/**", "link/**", f"{work}/real/*", f"{work}/link/key", "re*/key"]:
         for path in named:
             found = rules(allow=["*"], deny=[f"edit:{pattern}"]).decide(
-                Call("t", "edit", {"path": path}), str(work)
+                JudgedCall("t", "edit", {"path": path}), str(work)
             )
             assert found.effect == DENY, (pattern, path)
 
@@ -320,7 +328,7 @@ def test_an_allow_of_a_path_does_not_follow_a_link(tmp_path):
     os.symlink(tmp_path, work / "src" / "out")
 
     assert (
-        rules(allow=["edit:src/**"]).decide(Call("t", "edit", {"path": "src/out/x"}), str(work)).effect
+        rules(allow=["edit:src/**"]).decide(JudgedCall("t", "edit", {"path": "src/out/x"}), str(work)).effect
         == DENY
     )
 
@@ -336,7 +344,7 @@ def test_an_allow_of_a_path_does_not_follow_a_link(tmp_path):
     ],
 )
 def test_an_address_is_allowed_only_where_it_is_told(arguments, allowed):
-    call = Call("web_fetch", "fetch", arguments)
+    call = JudgedCall("web_fetch", "fetch", arguments)
 
     assert (rules(allow=["fetch:https://docs.python.org/*"]).decide(call, WORK).effect == ALLOW) is allowed
     denied = rules(allow=["*"], deny=["fetch:https://evil.example/*"]).decide(call, WORK).effect == DENY
@@ -345,7 +353,9 @@ def test_an_address_is_allowed_only_where_it_is_told(arguments, allowed):
 
 @pytest.mark.parametrize("key", ["source", "to", "file", "target", "path", "from", "files"])
 def test_no_key_among_changes_hides_the_others(key):
-    call = Call("apply_patch", "edit", {"changes": {"secret/key": {"kind": "update"}, key: {"kind": "add"}}})
+    call = JudgedCall(
+        "apply_patch", "edit", {"changes": {"secret/key": {"kind": "update"}, key: {"kind": "add"}}}
+    )
 
     assert rules(allow=["*"], deny=["edit:secret/**"]).decide(call, WORK).effect == DENY
     assert rules(allow=["edit:src/**"]).decide(call, WORK).effect == DENY
@@ -354,7 +364,7 @@ def test_no_key_among_changes_hides_the_others(key):
 
 def test_a_change_that_moves_its_file_is_about_both_names():
     change = {"update": {"unified_diff": "", "move_path": "secret/key"}}
-    call = Call("apply_patch", "edit", {"changes": {"src/a": change}})
+    call = JudgedCall("apply_patch", "edit", {"changes": {"src/a": change}})
 
     assert rules(allow=["edit:src/**"]).decide(call, WORK).effect == DENY
     assert rules(allow=["*"], deny=["edit:secret/**"]).decide(call, WORK).effect == DENY
@@ -374,7 +384,7 @@ def test_a_change_that_moves_its_file_is_about_both_names():
 )
 @pytest.mark.parametrize("member", ["path", "uri"])
 def test_an_address_of_a_file_is_its_path(uri, member):
-    call = Call("read", "read", {member: uri})
+    call = JudgedCall("read", "read", {member: uri})
 
     assert rules(allow=["*"], deny=["read:secret/**"]).decide(call, WORK).effect == DENY
     assert rules(allow=["read:src/**"]).decide(call, WORK).effect == DENY
@@ -395,7 +405,7 @@ def nested(depth, inside):
     ],
 )
 def test_arguments_that_are_too_deep_or_too_many_are_allowed_by_no_rule_with_an_argument(more, readable):
-    call = Call("Bash", "execute", {"command": "ls", **more})
+    call = JudgedCall("Bash", "execute", {"command": "ls", **more})
 
     found = rules(allow=["execute:ls"]).decide(call, WORK)
 
@@ -409,7 +419,7 @@ def test_arguments_that_are_too_deep_or_too_many_are_allowed_by_no_rule_with_an_
     "line, path, allowed", [("ls", "ls", True), ("ls", "x", False), ("rm x", "ls", False)]
 )
 def test_an_allow_by_tool_and_argument_needs_every_argument_of_a_call_of_two_kinds(line, path, allowed):
-    told = Call("Tool", "edit", {"path": path})
-    call = Call("Tool", "execute", {"command": line}, told=(told,))
+    told = JudgedCall("Tool", "edit", {"path": path})
+    call = JudgedCall("Tool", "execute", {"command": line}, told=(told,))
 
     assert (rules(allow=["Tool(ls)"]).decide(call, WORK).effect == ALLOW) is allowed

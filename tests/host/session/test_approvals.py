@@ -9,7 +9,14 @@ import sys
 
 import pytest
 
-from operable.host.session.approvals import Ask, Decision, Desk, answer_ask, argument_digest, pending_asks
+from operable.host.session.approvals import (
+    ApprovalQueue,
+    Ask,
+    Decision,
+    answer_ask,
+    argument_digest,
+    pending_asks,
+)
 from operable.kernel.errors import Fail
 from operable.wire.events import Choice
 
@@ -25,7 +32,7 @@ def question(name="q1", **facts):
 
 def test_an_answer_of_this_process_reaches_whoever_asked(tmp_path):
     async def scene():
-        desk = Desk(str(tmp_path))
+        desk = ApprovalQueue(str(tmp_path))
         desk.put(question())
         assert [ask.id for ask in desk.pending] == ["q1"]
         desk.answer("q1", Decision(allowed=True, by="me"))
@@ -39,7 +46,7 @@ def test_an_answer_of_this_process_reaches_whoever_asked(tmp_path):
 
 def test_no_answer_within_the_limit_is_a_denial(tmp_path):
     async def scene():
-        return await Desk(str(tmp_path), timeout=0.05).ask(question())
+        return await ApprovalQueue(str(tmp_path), timeout=0.05).ask(question())
 
     decision = run(scene())
 
@@ -55,7 +62,7 @@ def test_another_process_sees_the_question_and_answers_it(tmp_path):
     )
 
     async def scene():
-        desk = Desk(str(tmp_path))
+        desk = ApprovalQueue(str(tmp_path))
         desk.put(question())
         waiting = asyncio.ensure_future(desk.wait("q1"))
         await asyncio.to_thread(
@@ -70,7 +77,7 @@ def test_another_process_sees_the_question_and_answers_it(tmp_path):
 
 def test_the_first_answer_counts_and_the_second_is_told_who_was_first(tmp_path):
     async def scene():
-        desk = Desk(str(tmp_path))
+        desk = ApprovalQueue(str(tmp_path))
         desk.put(question())
         answer_ask(str(tmp_path), "q1", Decision(allowed=False, by="cli"))
         with pytest.raises(Fail) as late:
@@ -86,7 +93,7 @@ def test_the_first_answer_counts_and_the_second_is_told_who_was_first(tmp_path):
 
 def test_exactly_one_of_many_answers_at_once_counts(tmp_path):
     async def scene():
-        desk = Desk(str(tmp_path))
+        desk = ApprovalQueue(str(tmp_path))
         desk.put(question())
         outcomes = await asyncio.gather(
             *(
@@ -105,7 +112,7 @@ def test_exactly_one_of_many_answers_at_once_counts(tmp_path):
 
 def test_an_answer_to_other_arguments_is_refused(tmp_path):
     async def scene():
-        desk = Desk(str(tmp_path))
+        desk = ApprovalQueue(str(tmp_path))
         desk.put(question())
         other = argument_digest("Bash", {"command": "rm"})
         with pytest.raises(Fail) as changed:
@@ -121,7 +128,7 @@ def test_an_answer_to_other_arguments_is_refused(tmp_path):
 
 def test_an_answer_after_the_end_of_the_question_finds_nothing(tmp_path):
     async def scene():
-        desk = Desk(str(tmp_path), timeout=0.01)
+        desk = ApprovalQueue(str(tmp_path), timeout=0.01)
         await desk.ask(question())
         with pytest.raises(Fail) as gone:
             desk.answer("q1", Decision(allowed=True))
@@ -141,7 +148,7 @@ def test_a_callback_answers(tmp_path, reply, allowed):
             return reply
 
         return [
-            await Desk(str(tmp_path / kind.__name__), on_ask=kind).ask(question())
+            await ApprovalQueue(str(tmp_path / kind.__name__), on_ask=kind).ask(question())
             for kind in (later, lambda ask: reply)
         ]
 
@@ -150,8 +157,10 @@ def test_a_callback_answers(tmp_path, reply, allowed):
 
 def test_a_callback_that_fails_is_a_denial_and_one_that_abstains_is_none(tmp_path):
     async def scene():
-        broken = await Desk(str(tmp_path / "a"), on_ask=lambda ask: 1 / 0).ask(question())
-        silent = await Desk(str(tmp_path / "b"), on_ask=lambda ask: None, timeout=0.05).ask(question())
+        broken = await ApprovalQueue(str(tmp_path / "a"), on_ask=lambda ask: 1 / 0).ask(question())
+        silent = await ApprovalQueue(str(tmp_path / "b"), on_ask=lambda ask: None, timeout=0.05).ask(
+            question()
+        )
         return broken, silent
 
     broken, silent = run(scene())
@@ -169,7 +178,7 @@ UNKNOWN = (
 
 def test_where_no_option_is_plain_somebody_must_name_one(tmp_path):
     async def scene():
-        desk = Desk(str(tmp_path))
+        desk = ApprovalQueue(str(tmp_path))
         desk.put(question(options=UNKNOWN))
         codes = []
         for decision in (Decision(allowed=True), Decision(allowed=True, option_id="z")):
@@ -187,7 +196,7 @@ def test_where_no_option_is_plain_somebody_must_name_one(tmp_path):
 
 def test_an_id_of_the_agent_is_never_a_file_name(tmp_path):
     async def scene():
-        desk = Desk(str(tmp_path / "s"))
+        desk = ApprovalQueue(str(tmp_path / "s"))
         desk.put(question("../../escape"))
         listed = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())
         desk.answer("../../escape", Decision(allowed=False))
@@ -210,7 +219,7 @@ def test_equal_arguments_have_one_digest_whatever_their_order():
 
 def test_a_callback_that_says_yes_without_the_option_that_is_needed_has_said_no(tmp_path):
     async def scene():
-        return await Desk(str(tmp_path), on_ask=lambda ask: True).ask(question(options=UNKNOWN))
+        return await ApprovalQueue(str(tmp_path), on_ask=lambda ask: True).ask(question(options=UNKNOWN))
 
     decision = run(scene())
 
@@ -238,7 +247,7 @@ def test_an_answer_that_cannot_be_read_is_set_aside_and_the_question_goes_on(tmp
     told = []
 
     async def scene():
-        desk = Desk(str(tmp_path), timeout=30)
+        desk = ApprovalQueue(str(tmp_path), timeout=30)
         noticed = asyncio.Event()
 
         def on_damaged(ask_id, text):
@@ -263,7 +272,7 @@ def test_an_answer_that_cannot_be_read_is_set_aside_and_the_question_goes_on(tmp
 
 def test_a_damaged_answer_does_not_outlive_the_limit_of_its_question(tmp_path):
     async def scene():
-        desk = Desk(str(tmp_path), timeout=0.05)  # before anybody looks at the folder
+        desk = ApprovalQueue(str(tmp_path), timeout=0.05)  # before anybody looks at the folder
         waiting = asyncio.ensure_future(desk.ask(question()))
         await asyncio.sleep(0)
         (asked,) = (tmp_path / "asks").glob("*.ask")
@@ -277,7 +286,7 @@ def test_a_damaged_answer_does_not_outlive_the_limit_of_its_question(tmp_path):
 
 def test_a_question_ends_at_its_limit_also_where_no_answer_can_be_written(tmp_path):
     async def scene():
-        desk = Desk(str(tmp_path), timeout=0.3)
+        desk = ApprovalQueue(str(tmp_path), timeout=0.3)
         waiting = asyncio.ensure_future(desk.ask(question()))
         await asyncio.sleep(0)
         (tmp_path / "asks").rename(tmp_path / "gone")
@@ -297,7 +306,7 @@ def crowd_out(folder):
 
 def test_a_question_that_cannot_be_kept_is_a_refusal_by_name_and_not_open(tmp_path):
     async def scene():
-        desk = Desk(str(tmp_path))
+        desk = ApprovalQueue(str(tmp_path))
         with pytest.raises(Fail) as failure:
             desk.put(question())
         return failure.value.code, desk.pending
@@ -308,7 +317,7 @@ def test_a_question_that_cannot_be_kept_is_a_refusal_by_name_and_not_open(tmp_pa
 
 def test_an_answer_that_another_process_cannot_keep_is_a_refusal_by_name(tmp_path):
     async def scene():
-        Desk(str(tmp_path)).put(question())
+        ApprovalQueue(str(tmp_path)).put(question())
         (ask,) = pending_asks(str(tmp_path))
         limits = resource.getrlimit(resource.RLIMIT_FSIZE)
         resource.setrlimit(resource.RLIMIT_FSIZE, (5, limits[1]))
@@ -328,7 +337,7 @@ def test_a_yes_of_the_callback_that_cannot_be_kept_is_a_no_at_once(tmp_path):
         crowd_out(tmp_path)
         return True
 
-    decision = run(Desk(str(tmp_path), on_ask=on_ask).ask(question()))
+    decision = run(ApprovalQueue(str(tmp_path), on_ask=on_ask).ask(question()))
 
     assert (decision.allowed, decision.by) == (False, "host")
     assert "cannot be kept" in decision.reason

@@ -10,7 +10,7 @@ from operable.host.arm import ClientCall
 from operable.host.audit.chain import Audit
 from operable.host.policy.gate import Gate
 from operable.host.policy.rules import rules
-from operable.host.session.approvals import Desk
+from operable.host.session.approvals import ApprovalQueue
 from operable.host.session.client_methods import ClientMethods
 from operable.kernel.redact import Known
 from operable.proc.spawn import prepare
@@ -33,7 +33,11 @@ def methods(tmp_path, policy=None, **facts):
         quirks={},
     )
     facts.setdefault("confine", lambda argv, env, cwd: prepare(argv, env=env, cwd=cwd))
-    return ClientMethods(gate, fs_read=True, fs_write=True, **facts), work, Desk(str(tmp_path / "desk"))
+    return (
+        ClientMethods(gate, fs_read=True, fs_write=True, **facts),
+        work,
+        ApprovalQueue(str(tmp_path / "desk")),
+    )
 
 
 def call(served, desk, method, **params):

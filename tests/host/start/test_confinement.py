@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from operable.host.start.confinement import Confined, Wanted, confine, provider
-from operable.host.start.vault import Actor, Use, Vault
+from operable.host.start.confinement import ConfinedAgent, ConfinementRequest, confine, provider
+from operable.host.start.vault import Actor, SecretUse, Vault
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import SandboxBlock
 from operable.proc.run import CommandOutput, aoutput, output
@@ -28,17 +28,17 @@ WORKSPACE = {"source": "workspace", "at": "/workspace"}
 
 def wanted(
     workspace: Path, provider: str = "bubblewrap", *, block: dict[str, Any] | None = None, **options
-) -> Wanted:
+) -> ConfinementRequest:
     described = {"provider": provider, "config": {}, "mounts": [WORKSPACE]} | (block or {})
     options.setdefault("programs", (sys.base_prefix,))
-    return Wanted(msgspec.convert(described, SandboxBlock), str(workspace), **options)
+    return ConfinementRequest(msgspec.convert(described, SandboxBlock), str(workspace), **options)
 
 
-def run(place: Confined, code: str, *arguments: str, **options) -> CommandOutput:
+def run(place: ConfinedAgent, code: str, *arguments: str, **options) -> CommandOutput:
     return output(place.wrap(prepare([PYTHON, "-I", "-S", "-c", code, *arguments], **options)), timeout=200)
 
 
-def vault(uses: list[Use], *exposures: dict[str, Any]) -> Vault:
+def vault(uses: list[SecretUse], *exposures: dict[str, Any]) -> Vault:
     entries = inventory({"slug": "api-key", "exposures": list(exposures)})
     return Vault(entries, Actor("ada", owner=True), on_use=uses.append)
 
@@ -148,7 +148,7 @@ def test_an_operator_can_accept_in_so_many_words_that_others_read_the_environmen
     tmp_path: Path, monkeypatch
 ):
     monkeypatch.setenv("API_KEY", VALUE)
-    uses: list[Use] = []
+    uses: list[SecretUse] = []
     with confine(
         wanted(
             tmp_path, "local", trusted=True, vault=vault(uses), secrets=("api-key",), accept_shared_env=True
@@ -170,7 +170,7 @@ def test_an_operator_can_accept_in_so_many_words_that_others_read_the_environmen
 def test_a_secret_reaches_the_agent_as_variable_and_file_and_nothing_stays(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("API_KEY", VALUE)
     monkeypatch.setenv("HOST_TOKEN", "ambient")
-    uses: list[Use] = []
+    uses: list[SecretUse] = []
     exposures = [{"kind": "env", "name": "TOKEN"}, {"kind": "file", "path": "~/.config/token"}]
     place = confine(wanted(tmp_path, auth=True, vault=vault(uses, *exposures), secrets=("api-key",)))
     code = (
@@ -270,7 +270,7 @@ def test_an_agent_with_a_placeholder_reaches_its_host_with_the_secret_and_no_oth
     tmp_path: Path, monkeypatch
 ):
     monkeypatch.setenv("API_KEY", VALUE)
-    uses: list[Use] = []
+    uses: list[SecretUse] = []
     attempts: list[Attempt] = []
     got: list[bytes] = []
 
@@ -339,7 +339,7 @@ def test_a_secret_is_put_inside_tls_for_a_client_that_knows_nothing_of_it(tmp_pa
     monkeypatch.setenv("API_KEY", VALUE)
     work = tmp_path / "work"
     work.mkdir()
-    uses: list[Use] = []
+    uses: list[SecretUse] = []
     got: list[bytes] = []
 
     async def service(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

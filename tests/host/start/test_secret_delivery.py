@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from operable.host.start.secret_delivery import Delivered, deliver
-from operable.host.start.vault import Actor, Use, Vault
+from operable.host.start.vault import Actor, SecretUse, Vault
 from operable.kernel.errors import Fail
 from tests.host.inventory import inventory
 
@@ -13,9 +13,9 @@ LOGIN = '{"accessToken": "at-1234567", "refreshToken": "rt-1234567"}'
 
 def delivered(
     tmp_path: Path, monkeypatch, *exposures, value=VALUE, egress=("api.example.com",)
-) -> tuple[Delivered, list[Use]]:
+) -> tuple[Delivered, list[SecretUse]]:
     monkeypatch.setenv("GH_TOKEN", value)
-    uses: list[Use] = []
+    uses: list[SecretUse] = []
     vault = Vault(
         inventory({"slug": "gh-token", "exposures": list(exposures)}),
         Actor("ada", owner=True),

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from operable.host.secret_backend import backend
-from operable.host.start.vault import Actor, Secret, Use, Vault
+from operable.host.start.vault import Actor, SecretUse, SecretValue, Vault
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
 from tests.host.inventory import inventory
@@ -14,14 +14,14 @@ VALUE = "hunter2-hunter2"
 OWNER = Actor("ada", owner=True)
 
 
-def vault(*entries, actor=OWNER, **options) -> tuple[Vault, list[Use]]:
-    uses: list[Use] = []
+def vault(*entries, actor=OWNER, **options) -> tuple[Vault, list[SecretUse]]:
+    uses: list[SecretUse] = []
     return Vault(inventory(*entries), actor, on_use=uses.append, **options), uses
 
 
 @requirement("aip-substrate:4.8:never-shown")
 def test_a_secret_does_not_show_itself():
-    secret = Secret("gh-token", VALUE)
+    secret = SecretValue("gh-token", VALUE)
 
     shown = [repr(secret), str(secret), f"{secret}", f"{secret:>40}", repr([secret])]
 
@@ -32,7 +32,7 @@ def test_a_secret_does_not_show_itself():
 
 
 def test_fields_of_structured_secrets_are_found_or_named():
-    secret = Secret("login", '{"accessToken": "a", "expiresAt": 5}')
+    secret = SecretValue("login", '{"accessToken": "a", "expiresAt": 5}')
 
     assert secret.reveal("accessToken") == "a"
     for field in ("refreshToken", "expiresAt"):
@@ -40,7 +40,7 @@ def test_fields_of_structured_secrets_are_found_or_named():
             secret.reveal(field)
         assert caught.value.code == "SECRET_FIELD_MISSING"
     with pytest.raises(Fail):
-        Secret("plain", VALUE).reveal("x")
+        SecretValue("plain", VALUE).reveal("x")
 
 
 @requirement("aip-substrate:4.8:audit")
@@ -53,7 +53,7 @@ def test_a_use_is_told_with_its_grant_and_without_its_value(monkeypatch):
     )
 
     assert kept.reveal("gh-token", "session").reveal() == VALUE
-    assert uses == [Use("secret.reveal", "gh-token", "ada", "session", "role:ops", {"session": "s1"})]
+    assert uses == [SecretUse("secret.reveal", "gh-token", "ada", "session", "role:ops", {"session": "s1"})]
     assert VALUE not in repr(uses)
     assert uses[0].as_dict()["granted_by"] == "role:ops"
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from operable.host.launch.login.oauth import Client
-from operable.host.launch.process import Surroundings
+from operable.host.launch.process import CommandSurroundings
 from operable.host.launch.step import StepFailed, StepJob, step_kind
 from operable.manifest.blocks import (
     Callback,
@@ -26,7 +26,7 @@ from tests.requirement import requirement
 
 
 def run(tmp_path, step, person=None, **fields):
-    surroundings = Surroundings(str(tmp_path), env={"PATH": "/usr/bin:/bin"})
+    surroundings = CommandSurroundings(str(tmp_path), env={"PATH": "/usr/bin:/bin"})
     return step_kind(step).run(StepJob(step, surroundings, person, **fields))
 
 
@@ -269,7 +269,7 @@ def test_a_stop_ends_the_wait_for_a_browser(tmp_path):
     stop = threading.Event()
     stop.set()
     step = ExternalStep(id="a", url="https://x.example/", callback=Callback())
-    job = StepJob(step, Surroundings(str(tmp_path), stop=stop), Somebody())
+    job = StepJob(step, CommandSurroundings(str(tmp_path), stop=stop), Somebody())
     with pytest.raises(Fail) as caught:
         step_kind(step).run(job)
     assert caught.value.category == "cancelled"

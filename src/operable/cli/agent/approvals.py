@@ -15,7 +15,7 @@ import msgspec
 from operable.cli.agent.events import AgentAdapter, AgentAnswer, AgentApproval, AgentQuestion
 from operable.cli.agent.manifests import discovery, find, json_file
 from operable.host.launch import trust
-from operable.host.launch.discover import Found
+from operable.host.launch.discover import DiscoveredManifest
 from operable.host.session.approvals import Ask, Decision, answer_ask, pending_asks
 from operable.host.session.registry import ALIVE, Registry
 from operable.host.start import adapters
@@ -208,7 +208,7 @@ def _open(folder: str, question: str) -> Ask:
     )
 
 
-def _manifest(name: str, workspace: str) -> Found:
+def _manifest(name: str, workspace: str) -> DiscoveredManifest:
     """The manifest of a project that this name means, also where a trusted one of that name hides it."""
     if "/" in name or name.endswith(".md"):
         return find(name, workspace)

@@ -37,7 +37,7 @@ from operable.wire import events as e
 
 if TYPE_CHECKING:
     from operable.host.agent_cli import AgentCliHandle
-    from operable.host.launch.installer import Progress
+    from operable.host.launch.installer import InstallProgress
     from operable.host.session.session import Session
     from operable.tool import Context
 
@@ -183,7 +183,7 @@ class Talk:
             workspace = [] if self._wanted.workspace == "." else ["--workspace", self._wanted.workspace]
             fail.hint = shlex.join([*line[:3], self._wanted.name, *workspace])
 
-    def _tell(self, told: Progress) -> None:
+    def _tell(self, told: InstallProgress) -> None:
         """Say what is done before the agent is there; what is installed also to programs, before it is fetched."""
         if self._context.machine:
             if told.stage == "install":

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from operable.cli.agent.events import ManifestDraft, ManifestWritten, ProbeFinding
 from operable.cli.agent.manifests import read_text
-from operable.host.importer import Draft, Left, convert, importer, importer_names, kebab, parse
+from operable.host.importer import AgentDraft, Left, convert, importer, importer_names, kebab, parse
 from operable.host.launch.places import user_agents
-from operable.host.probe import GUESSES, Probe
+from operable.host.probe import GUESSES, AgentProbe
 from operable.kernel.catalogue import unknown
 from operable.kernel.errors import EX_CANTCREAT, EX_DATAERR, Fail
 from operable.state.atomic import advise, write_together
@@ -48,7 +48,9 @@ def imported(change: Change) -> ManifestWritten:
     """Write one manifest, and its profile beside it."""
     path = change["file"]
     made = convert(change["source"], parse(read_text(path), path), path)
-    draft = next((each for each in made if isinstance(each, Draft) and each.name == change["name"]), None)
+    draft = next(
+        (each for each in made if isinstance(each, AgentDraft) and each.name == change["name"]), None
+    )
     if draft is None:
         raise Fail("conflict", "SOURCE_CHANGED", "the file has changed since it was looked at", target=path)
     return ManifestWritten(
@@ -66,7 +68,7 @@ def probed(
     show: list[str] | None,
 ) -> Iterator[ProbeFinding | ManifestDraft]:
     """What the program answers, then the draft; exit status 65 when it speaks nothing that we know."""
-    probe = Probe(program, (arguments,) if arguments else GUESSES, patience, confined, tuple(show or ()))
+    probe = AgentProbe(program, (arguments,) if arguments else GUESSES, patience, confined, tuple(show or ()))
     for finding in probe.ask():
         yield ProbeFinding(
             question=finding.question,
@@ -96,7 +98,7 @@ def probed(
         context.show(files["AGENT-CLI.md"])
 
 
-def write(draft: Draft, folder: str) -> str:
+def write(draft: AgentDraft, folder: str) -> str:
     """Put a draft into a folder; the path of its manifest."""
     try:
         os.makedirs(folder, exist_ok=True)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from operable.host.launch.discover import Discovery, Found
+from operable.host.launch.discover import DiscoveredManifest, Discovery
 from operable.host.launch.ledger import Ledger
 from operable.host.launch.places import Places
 from operable.host.launch.step import Question
@@ -36,7 +36,7 @@ def discovery(workspace: str) -> Discovery:
     return Discovery.default(Ledger(Places.default().ledger), project=os.path.realpath(workspace))
 
 
-def find(name: str, workspace: str) -> Found:
+def find(name: str, workspace: str) -> DiscoveredManifest:
     """The manifest that a name, an id or a path means, trusted or not."""
     where = discovery(workspace)
     if "/" in name and not os.path.exists(name):  # reported as it was given, as above
@@ -53,7 +53,7 @@ def handle(name: str, workspace: str) -> AgentCliHandle:
     return define_agent_cli(found.path, trusted=True)
 
 
-def look(found: Found) -> Loaded:
+def look(found: DiscoveredManifest) -> Loaded:
     """What a manifest says, trusted or not: nothing of it is acted on."""
     from operable.manifest.loader import load
 

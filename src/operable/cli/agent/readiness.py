@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from operable.cli.agent.events import AgentInstalled, AgentLogin, AgentMended, SetupStepDone
 from operable.cli.agent.manifests import json_file, launch, somebody
-from operable.host.launch.doctor import Check as Checked
-from operable.host.launch.doctor import doctor, mend
-from operable.host.launch.installer import Progress as Told
+from operable.host.launch.doctor import LaunchCheck, doctor, mend
+from operable.host.launch.installer import InstallProgress
 from operable.host.launch.readiness import Launch, checked, not_installed
 from operable.host.launch.setup import Setup
 from operable.host.launch.step import step_kind
@@ -62,7 +61,7 @@ def planned_install(name: str, workspace: str, *, again: bool, unpinned: bool) -
 
 def installed(change: Change, context: Context) -> Iterator[AgentInstalled | Progress]:
     """Install, then ask the installed file for its version."""
-    told: list[Told] = []
+    told: list[InstallProgress] = []
     unpinned = bool(change.get("unpinned"))
     _, job = _again(change, report=told.append, allow_unpinned=unpinned, may_install=True)
     if change.get("again") and job.installation().locate() is not None:
@@ -194,11 +193,11 @@ def mended(changes: list[Change], context: Context) -> Iterator[AgentMended | Ch
     yield from map(_check, found)
 
 
-def _failing(loaded: Loaded, job: Launch, workspace: str) -> list[Checked]:
+def _failing(loaded: Loaded, job: Launch, workspace: str) -> list[LaunchCheck]:
     return [found for found in _checks(loaded, job, workspace) if found.status == "failed"]
 
 
-def _checks(loaded: Loaded, job: Launch, workspace: str) -> Iterator[Checked]:
+def _checks(loaded: Loaded, job: Launch, workspace: str) -> Iterator[LaunchCheck]:
     placing = placing_for(loaded, options_from({"workspace": workspace}))
     slugs = [entry.slug for entry in needed(vault_of(loaded, placing), placing)]
     provider = sandbox_of(loaded).provider
@@ -208,7 +207,7 @@ def _checks(loaded: Loaded, job: Launch, workspace: str) -> Iterator[Checked]:
     return doctor(job, sandbox=missing, confines=confines, secrets=slugs, keys=keys)
 
 
-def _check(found: Checked, severity: str | None = None) -> Check:
+def _check(found: LaunchCheck, severity: str | None = None) -> Check:
     hint = None if found.fix is None else found.fix.command
     level = {"failed": severity or "error", "open": "warning"}.get(found.status, "info")
     made = Check(ok=found.status == "ok", detail=found.message, severity=level, hint=hint)
@@ -244,7 +243,7 @@ def _answers(path: str | None) -> Mapping[str, str]:
     return found
 
 
-def _progress(told: list[Told], context: Context) -> Iterator[Progress]:
+def _progress(told: list[InstallProgress], context: Context) -> Iterator[Progress]:
     if not context.machine:
         return
     for number, each in enumerate(told, 1):

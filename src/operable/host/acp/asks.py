@@ -34,7 +34,7 @@ class _Ask:
     field: str | None = None  # the only member of a form, which a bare value then fills
 
 
-class Asks:
+class AcpAsks:
     """The open questions of one session."""
 
     def __init__(self, link: RpcLink, session_id: str) -> None:

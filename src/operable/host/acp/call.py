@@ -21,7 +21,7 @@ class Marks(NamedTuple):
     arguments_in_text: bool = False
 
 
-class Call:
+class AcpCall:
     """`told`: an event has said it, as `form`; `asked` and `denied`: about permission; `unnamed`: the name is the title."""
 
     __slots__ = (
@@ -57,9 +57,9 @@ class Call:
         self.denied = False
         self.unnamed = True
 
-    def copy(self) -> "Call":
-        other = Call(self.id)
-        for name in Call.__slots__:
+    def copy(self) -> "AcpCall":
+        other = AcpCall(self.id)
+        for name in AcpCall.__slots__:
             setattr(other, name, getattr(self, name))
         return other
 

@@ -16,7 +16,7 @@ import base64
 import binascii
 from typing import Any, Final
 
-from operable.host.acp.call import Call, Marks, contradict, joined
+from operable.host.acp.call import AcpCall, Marks, contradict, joined
 from operable.host.acp.content import tool_content
 from operable.host.arm import CallRevised, LateCall
 from operable.wire import events
@@ -44,9 +44,9 @@ class Calls:
     def __init__(self, session_id: str, marks: Marks | None = None) -> None:
         self._session_id = session_id
         self._marks = marks or Marks()
-        self._open: dict[str, Call] = {}
+        self._open: dict[str, AcpCall] = {}
         self._closed: dict[str, str] = {}
-        self._ended: dict[str, Call] = {}  # closed: all of this turn, and the last ones of those before
+        self._ended: dict[str, AcpCall] = {}  # closed: all of this turn, and the last ones of those before
         self._used: dict[str, int] = {}
         self._terminals: dict[str, bytearray] = {}
         self.holding = False
@@ -151,7 +151,7 @@ class Calls:
 
     # --- what follows from other messages ----------------------------------------------------------------------------
 
-    def passed_over(self, but: Call | None = None) -> list[CallEvent]:
+    def passed_over(self, but: AcpCall | None = None) -> list[CallEvent]:
         """The agent goes on to something else: calls whose arguments are there are announced now."""
         self.holding = False
         told: list[CallEvent] = []
@@ -186,7 +186,7 @@ class Calls:
         if fields.status not in _FINAL:
             return []
         ended = self._ended.get(fields.tool_call_id)
-        call = Call(fields.tool_call_id if ended is None else ended.id)
+        call = AcpCall(fields.tool_call_id if ended is None else ended.id)
         call.merge(fields, self._marks)
         failed, result = call.status != "completed", self._result(call)
         data = {"toolCallId": call.id, "status": call.status, "result": result}
@@ -209,11 +209,11 @@ class Calls:
             return [Notice("late_result", message, self._session_id, data), LateCall(event)]
         return [event]
 
-    def _begin(self, key: str) -> Call:
+    def _begin(self, key: str) -> AcpCall:
         count = self._used[key] = self._used.get(key, 0) + 1
         if len(self._used) > _REMEMBERED:
             self._forget()
-        call = self._open[key] = Call(key if count == 1 else f"{key}#{count}")
+        call = self._open[key] = AcpCall(key if count == 1 else f"{key}#{count}")
         self._closed.pop(key, None)
         return call
 
@@ -224,7 +224,7 @@ class Calls:
                 self._closed.pop(key, None)
                 del self._used[key]
 
-    def _meant(self, fields: ToolFields) -> Call | None:
+    def _meant(self, fields: ToolFields) -> AcpCall | None:
         """The open call that a question under an id of its own is about (hermes): the last of its kind not asked about.
 
         Only where the question says what is to be done: one without arguments (Gemini) is the first word about its call.
@@ -249,21 +249,21 @@ class Calls:
         told.merge(fields, self._marks)
         return (told.kind, told.arguments, told.locations) != (ended.kind, ended.arguments, ended.locations)
 
-    def _tell(self, call: Call) -> list[CallEvent]:
+    def _tell(self, call: AcpCall) -> list[CallEvent]:
         if call.told:
             return []
         call.told = True
         call.form = call.current_form()
         return [self._event(call)]
 
-    def _revised(self, call: Call) -> list[CallEvent]:
+    def _revised(self, call: AcpCall) -> list[CallEvent]:
         """The new form of a call that was announced in another one."""
         if not call.told or call.form == (form := call.current_form()):
             return []
         call.form = form
         return [CallRevised(self._event(call))]
 
-    def _event(self, call: Call) -> events.ToolCall:
+    def _event(self, call: AcpCall) -> events.ToolCall:
         arguments = call.arguments
         content = tool_content(call.content)
         if arguments in (None, {}, []):
@@ -285,13 +285,13 @@ class Calls:
         )
 
     @staticmethod
-    def _shown(call: Call) -> tuple[dict[str, Any], ...]:
+    def _shown(call: AcpCall) -> tuple[dict[str, Any], ...]:
         """The changes beside the arguments; without arguments they are in their place already."""
         if call.arguments in (None, {}, []):
             return ()
         return tuple(tool_content(call.content).get("diffs", ()))
 
-    def _finish(self, key: str, call: Call) -> list[CallEvent]:
+    def _finish(self, key: str, call: AcpCall) -> list[CallEvent]:
         told = self._tell(call)
         failed = call.status != "completed"
         denied = call.denied and failed
@@ -306,7 +306,7 @@ class Calls:
             call.output, call.content = None, [item for item in call.content if _is_diff(item)]
             self._ended[key] = call
 
-    def _result(self, call: Call) -> Any:
+    def _result(self, call: AcpCall) -> Any:
         if call.output is not None:
             return call.output
         content = tool_content(call.content)
@@ -318,7 +318,7 @@ class Calls:
             return None
         return content["text"] if content.keys() == {"text"} else content
 
-    def _progress(self, call: Call) -> list[CallEvent]:
+    def _progress(self, call: AcpCall) -> list[CallEvent]:
         text = tool_content(call.content).get("text", "")
         if not text:
             return []

@@ -138,7 +138,7 @@ def _pairs(given: Any) -> list[dict[str, str]]:
 # --- modes, models, options ----------------------------------------------------------------------------------------------
 
 
-class Settings:
+class SessionSettings:
     """What can be chosen in the session, as the agent reported last, and the request that chooses it."""
 
     def __init__(self) -> None:
@@ -230,7 +230,7 @@ class Settings:
         return next((key for key, option in self.options.items() if option["category"] == category), None)
 
 
-def opened(session_id: str | None, peer: Peer, settings: Settings) -> Opened:
+def opened(session_id: str | None, peer: Peer, settings: SessionSettings) -> Opened:
     words = peer.words
     return Opened(
         session_id,

@@ -34,7 +34,7 @@ class Handshake:
         self._logged_in = False
         self._wanted = 0
         self.peer = dialects.Peer(1)
-        self.settings = dialects.Settings()
+        self.settings = dialects.SessionSettings()
         self.agent_id: str | None = None
         self.replaying = False
         """The agent repeats the history of the session that it resumes."""

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from operable.host.acp.asks import Asks, choices
+from operable.host.acp.asks import AcpAsks, choices
 from operable.host.acp.calls import Calls
 from operable.host.acp.handshake import Handshake
-from operable.host.acp.turn import Turn
+from operable.host.acp.turn import AcpTurn
 from operable.host.arm import Answer, CallWithdrawn, ClientCall, Happening, Opening
 from operable.wire import acp, jsonrpc
 from operable.wire.events import AgentPrompt, Notice
@@ -23,14 +23,14 @@ from operable.wire.jsonrpc import MalformedMessage, RpcLink
 _TERMINAL: Final = frozenset(
     f"terminal/{word}" for word in ("create", "output", "wait_for_exit", "kill", "release")
 )
-_Taker = Callable[[str, str, dict[str, Any], Turn | None], list[Happening]]
+_Taker = Callable[[str, str, dict[str, Any], AcpTurn | None], list[Happening]]
 
 
 class Requests:
     """Takes the requests of one agent, and knows which of them the host still works on."""
 
     def __init__(
-        self, link: RpcLink, opening: Opening, calls: Calls, asks: Asks, handshake: Handshake
+        self, link: RpcLink, opening: Opening, calls: Calls, asks: AcpAsks, handshake: Handshake
     ) -> None:
         self._link = link
         self._opening = opening
@@ -39,7 +39,7 @@ class Requests:
         self._handshake = handshake
         self._served: set[str] = set()
 
-    def take(self, message: jsonrpc.RpcMessage, turn: Turn | None) -> list[Happening]:
+    def take(self, message: jsonrpc.RpcMessage, turn: AcpTurn | None) -> list[Happening]:
         method = str(message.method)
         request_id = None if message.id is UNSET else message.id
         taker = self._taker(method)
@@ -124,13 +124,13 @@ class Requests:
             self._link.refuse(key, jsonrpc.INVALID_PARAMS, text)
         return told
 
-    def _serve(self, key: str, method: str, params: dict[str, Any], turn: Turn | None) -> list[Happening]:
+    def _serve(self, key: str, method: str, params: dict[str, Any], turn: AcpTurn | None) -> list[Happening]:
         told: list[Happening] = [*self._calls.passed_over()] if self._calls.holding and turn else []
         self._served.add(key)
         return [*told, ClientCall(key, method, params)]
 
     def _permission(
-        self, key: str, _method: str, params: dict[str, Any], turn: Turn | None
+        self, key: str, _method: str, params: dict[str, Any], turn: AcpTurn | None
     ) -> list[Happening]:
         fields, text = _asked(params)
         if turn is None:
@@ -160,7 +160,7 @@ class Requests:
         return [*told, ask]
 
     def _elicitation(
-        self, key: str, _method: str, params: dict[str, Any], turn: Turn | None
+        self, key: str, _method: str, params: dict[str, Any], turn: AcpTurn | None
     ) -> list[Happening]:
         if turn.cancelled if turn is not None else self._handshake.ready:
             self._link.respond(key, {"action": "cancel"})

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from operable.host.acp.calls import Calls
 from operable.host.acp.content import joined, media_of, text_of
-from operable.host.acp.dialects import Settings
+from operable.host.acp.dialects import SessionSettings
 from operable.host.arm import Happening
 from operable.wire import acp, events
 from operable.wire.events import (
@@ -29,7 +29,7 @@ _TEXT: Final = "text"
 class Updates:
     """Translates the updates of one session."""
 
-    def __init__(self, session_id: str, calls: Calls, settings: Settings) -> None:
+    def __init__(self, session_id: str, calls: Calls, settings: SessionSettings) -> None:
         self._session_id = session_id
         self._calls = calls
         self._settings = settings

@@ -19,15 +19,15 @@ from typing import Any, Final
 from msgspec import UNSET
 
 from operable.host.acp import failures
-from operable.host.acp.asks import Asks
+from operable.host.acp.asks import AcpAsks
 from operable.host.acp.call import Marks
 from operable.host.acp.calls import Calls
 from operable.host.acp.content import prompt
 from operable.host.acp.handshake import Handshake
 from operable.host.acp.requests import Requests
-from operable.host.acp.turn import Turn
+from operable.host.acp.turn import AcpTurn
 from operable.host.acp.updates import Updates, usage_of
-from operable.host.arm import Answer, Arm, Happening, KnownSession, Listed, Message, Noise, Opening
+from operable.host.arm import Answer, Arm, Happening, KnownSession, Message, Noise, Opening, SessionPage
 from operable.kernel.errors import Fail
 from operable.wire import acp, jsonrpc
 from operable.wire.events import CANCELLED, COMPLETED, ERROR, AgentError, Failure, Notice, TurnEnd
@@ -42,7 +42,7 @@ class AcpConnection:
 
     def __init__(self) -> None:
         self._link = jsonrpc.RpcLink()
-        self._turn: Turn | None = None
+        self._turn: AcpTurn | None = None
         self._started = False
         self._closing = False
         self._over = False
@@ -56,7 +56,7 @@ class AcpConnection:
             opening.session_id,
             _marks(opening.quirks),
         )
-        self._asks = Asks(self._link, opening.session_id)
+        self._asks = AcpAsks(self._link, opening.session_id)
         self._updates = Updates(opening.session_id, self._calls, self._handshake.settings)
         self._requests = Requests(self._link, opening, self._calls, self._asks, self._handshake)
 
@@ -84,7 +84,7 @@ class AcpConnection:
         self._handshake.replaying = False
         self._updates.begin_turn()
         self._calls.begin_turn()
-        self._turn = Turn()
+        self._turn = AcpTurn()
         self._link.request("session/prompt", params, (self._on_prompt, self._turn))
 
     def cancel(self) -> list[Happening]:
@@ -117,7 +117,7 @@ class AcpConnection:
         return wishes is not None
 
     def list_sessions(self, *, cwd: str | None = None, cursor: str | None = None) -> bool:
-        """Ask for the sessions that the agent keeps; False: it does not say. The answer comes as `Listed`."""
+        """Ask for the sessions that the agent keeps; False: it does not say. The answer comes as `SessionPage`."""
         if not self._handshake.peer.words.get("session.list") or self._over:
             return False
         given = {"cwd": cwd, "cursor": cursor}
@@ -240,14 +240,14 @@ class AcpConnection:
             if isinstance(row, dict)
         ]
         cursor = result.get("nextCursor")
-        return [Listed(tuple(found), cursor if isinstance(cursor, str) else None)]
+        return [SessionPage(tuple(found), cursor if isinstance(cursor, str) else None)]
 
     def _on_closed(self, _result: dict[str, Any], _error: RpcError | None) -> list[Happening]:
         return []
 
     # --- the end of a turn -------------------------------------------------------------------------------------------
 
-    def _on_prompt(self, result: dict[str, Any], error: RpcError | None, turn: Turn) -> list[Happening]:
+    def _on_prompt(self, result: dict[str, Any], error: RpcError | None, turn: AcpTurn) -> list[Happening]:
         if turn is not self._turn:
             return []  # version 2: it ended before its own response came
         if error is not None:

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from operable.host.arm import Answer, Arm, Happening, Message, Noise, Opening, PeerError
 from operable.host.claude import introduction, questions
-from operable.host.claude.content import Content, kind_of, rejected
+from operable.host.claude.content import ClaudeContent, kind_of, rejected
 from operable.host.claude.control import Control
 from operable.host.claude.outcome import Meter, reason_of
 from operable.host.conversation import Conversation
@@ -43,7 +43,7 @@ class ClaudeStreamJson:
 
     def __init__(self) -> None:
         self._books = Conversation()
-        self._content = Content(self._books)
+        self._content = ClaudeContent(self._books)
         self._opening = Opening(cwd="", session_id="")
         self._meter = Meter(resumed=False)
         self._control = Control(self._books)

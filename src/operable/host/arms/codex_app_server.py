@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from operable.host.arm import Answer, Arm, Happening, Message, NeedsAuth, Noise, Opening, PeerError
 from operable.host.codex import approvals, thread
-from operable.host.codex.content import Content
+from operable.host.codex.content import CodexContent
 from operable.host.codex.failures import failure, reason_of
 from operable.host.codex.items import plan_of
 from operable.host.codex.settings import POLICIES, settings_of
@@ -64,7 +64,7 @@ class CodexAppServer:
         self._thread = ""
         self._turn = ""
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
-        self._content = Content(self._books)
+        self._content = CodexContent(self._books)
         self._next: dict[str, Any] = {}  # what the next turn changes
         self._meter = ThreadMeter()
         self._version = ""

@@ -23,7 +23,7 @@ from operable.host.peer import Odometer, count, mapping, parse, session_word, st
 from operable.wire.events import COMPLETED, ERROR, AgentError, AgentPlan, Usage
 
 
-class ThreadMeter:
+class ExecMeter:
     """What each turn took, through all processes of a session."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class ThreadMeter:
 
 
 class CodexTurn:
-    def __init__(self, books: Conversation, meter: ThreadMeter, *, is_resumed: bool) -> None:
+    def __init__(self, books: Conversation, meter: ExecMeter, *, is_resumed: bool) -> None:
         self._books = books
         self._meter = meter
         self._is_resumed = is_resumed
@@ -109,7 +109,7 @@ _OBSERVED = {"streaming": False, "tool_calls": True, "bidirectional": False, "re
 
 
 def connect() -> OneShot:
-    meter = ThreadMeter()
+    meter = ExecMeter()
     return OneShot(lambda books, opening: CodexTurn(books, meter, is_resumed=opening.resume is not None))
 
 

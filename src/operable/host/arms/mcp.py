@@ -30,8 +30,8 @@ from operable.host.arm import (
     PeerError,
 )
 from operable.host.mcp import results
-from operable.host.mcp.asks import Asks
-from operable.host.mcp.tools import PAGE_LIMIT, Tool, chosen
+from operable.host.mcp.asks import McpAsks
+from operable.host.mcp.tools import PAGE_LIMIT, TextTool, chosen
 from operable.kernel.errors import Fail
 from operable.wire import jsonrpc
 from operable.wire.events import (
@@ -60,7 +60,7 @@ class McpConnection:
     def __init__(self) -> None:
         self._link = jsonrpc.RpcLink()
         self._opening = Opening("/", "")
-        self._asks = Asks(self._link, self._opening)
+        self._asks = McpAsks(self._link, self._opening)
         self._started = False
         self._ready = False
         self._over = False
@@ -70,8 +70,8 @@ class McpConnection:
         self._selected: dict[str, Any] = {}
         self._listed: list[Any] = []
         self._pages = 0
-        self._tool = Tool("")
-        self._reply: Tool | None = None
+        self._tool = TextTool("")
+        self._reply: TextTool | None = None
         self._conversation: str | None = None
         self._opened = Opened(None)
 
@@ -82,7 +82,7 @@ class McpConnection:
             raise Fail("usage", "ALREADY_OPEN", "This connection was opened before.")
         self._started = True
         self._opening = opening
-        self._asks = Asks(self._link, opening)
+        self._asks = McpAsks(self._link, opening)
         params = {
             "protocolVersion": VERSIONS[0],
             "capabilities": {"roots": {}, **self._asks.capabilities()},

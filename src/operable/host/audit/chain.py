@@ -26,7 +26,16 @@ from operable.state.sealed_log import ROTATE_AT, OpenRecord, RecordDraft, Sealed
 from operable.state.sealed_settings import SettingError, operator_log
 from operable.state.sealed_verdict import check, frozen
 
-__all__ = ["Audit", "Head", "OpenRecord", "Problem", "Verified", "parse_head", "read_audit", "verify_audit"]
+__all__ = [
+    "Audit",
+    "ChainProblem",
+    "Head",
+    "OpenRecord",
+    "Verified",
+    "parse_head",
+    "read_audit",
+    "verify_audit",
+]
 
 # A record is for people and machines that ask "what happened", not a copy of the data.
 VALUE_LIMIT = 4096
@@ -44,7 +53,7 @@ _CODES = {"gap": "seq_gap"}  # AIP-7 has its own word
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ChainProblem:
     """What is wrong with a chain.
 
     `code`: chain.broken, chain.seq_gap, chain.tampered, chain.truncated, chain.unreadable, chain.damaged, chain.unsigned.
@@ -64,7 +73,7 @@ class Verified:
 
     records: int
     head: Head | None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[ChainProblem, ...] = ()
     lost: int = 0
     running: int = 0
     is_torn: bool = False
@@ -260,7 +269,7 @@ def verify_audit(
     except ValueError as error:
         raise Fail("config", "AUDIT_KEY_INVALID", str(error), target=key) from error
     problems = tuple(
-        Problem(f"chain.{_CODES.get(each.code, each.code)}", each.line or 0, each.message)
+        ChainProblem(f"chain.{_CODES.get(each.code, each.code)}", each.line or 0, each.message)
         for each in found.problems
     )
     return Verified(

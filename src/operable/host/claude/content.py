@@ -70,7 +70,7 @@ _CALLS: Final = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _INPUT_LIMIT: Final = 16 * 1024 * 1024  # characters of a tool's input that are put together from pieces
 
 
-class Content:
+class ClaudeContent:
     """The state of the message that is being streamed."""
 
     def __init__(self, books: Conversation) -> None:

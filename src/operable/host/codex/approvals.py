@@ -27,7 +27,7 @@ _NAMES: Final = {
 _DENIALS: Final = frozenset({"decline", "cancel"})
 
 
-class Prompt(NamedTuple):
+class CodexPrompt(NamedTuple):
     """What to ask; fields as in `Conversation.ask`."""
 
     options: tuple[Choice, ...] = ()
@@ -55,24 +55,24 @@ def decisions(method: str, params: dict[str, Any]) -> dict[str, Any]:
     return {**found, "decline": "decline", "cancel": "cancel"}
 
 
-def prompt(method: str, params: dict[str, Any], arguments: Mapping[str, Any] | None) -> Prompt:
+def prompt(method: str, params: dict[str, Any], arguments: Mapping[str, Any] | None) -> CodexPrompt:
     """The question that a request is; `arguments` are those of the tool call concerned, where it was announced."""
     reason = string(params.get("reason"))
     options = tuple(_choice(name, told) for name, told in decisions(method, params).items())
     match method:
         case "item/commandExecution/requestApproval":
             given = {name: params[name] for name in ("command", "cwd") if params.get(name) is not None}
-            return Prompt(options, reason, "shell", given or arguments or {}, "execute")
+            return CodexPrompt(options, reason, "shell", given or arguments or {}, "execute")
         case "item/fileChange/requestApproval":
-            return Prompt(options, reason, "apply_patch", arguments or {}, "edit")
+            return CodexPrompt(options, reason, "apply_patch", arguments or {}, "edit")
         case "item/permissions/requestApproval":
-            return Prompt(options, reason, "request_permissions", mapping(params.get("permissions")))
+            return CodexPrompt(options, reason, "request_permissions", mapping(params.get("permissions")))
         case "item/tool/requestUserInput":
             questions = _questions(params)
-            return Prompt(
+            return CodexPrompt(
                 text="\n".join(string(q.get("question")) for q in questions), schema=_schema(questions)
             )
-    return Prompt(
+    return CodexPrompt(
         text=string(params.get("message")),
         schema=params.get("requestedSchema"),
         url=string(params.get("url")) or None,

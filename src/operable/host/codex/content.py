@@ -7,12 +7,12 @@ part of the answer, but their commands are tool calls.
 from typing import Any
 
 from operable.host.arm import Happening
-from operable.host.codex.items import Tool, outcome_of, tool_of
+from operable.host.codex.items import ToolItem, outcome_of, tool_of
 from operable.host.conversation import Conversation
 from operable.host.peer import string
 
 
-class Content:
+class CodexContent:
     """The items of the running turn."""
 
     def __init__(self, books: Conversation) -> None:
@@ -41,7 +41,7 @@ class Content:
             return self._call(item_id, item, tool, is_done=is_done)
         return self._whole(item_id, item) if is_done and is_ours else []
 
-    def _call(self, item_id: str, item: dict[str, Any], tool: Tool, *, is_done: bool) -> list[Happening]:
+    def _call(self, item_id: str, item: dict[str, Any], tool: ToolItem, *, is_done: bool) -> list[Happening]:
         books = self._books
         if not books.running and is_done and books.has_seen(item_id):
             outcome = outcome_of(item)  # of a turn that ended
@@ -63,7 +63,7 @@ class Content:
 
 
 def called(
-    books: Conversation, item_id: str, item: dict[str, Any], tool: Tool, *, is_done: bool
+    books: Conversation, item_id: str, item: dict[str, Any], tool: ToolItem, *, is_done: bool
 ) -> list[Happening]:
     """An item that is a call of a tool; with what came of it, when it is done."""
     found = books.call(

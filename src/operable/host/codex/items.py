@@ -11,7 +11,7 @@ from operable.host.peer import mapping, plain_content, string
 from operable.wire.events import PlanEntry
 
 
-class Tool(NamedTuple):
+class ToolItem(NamedTuple):
     name: str
     arguments: dict[str, Any]
     kind: str
@@ -19,7 +19,7 @@ class Tool(NamedTuple):
     locations: tuple[str, ...] = ()
 
 
-class Outcome(NamedTuple):
+class ItemOutcome(NamedTuple):
     result: Any
     is_error: bool = False
     denied: bool = False
@@ -43,26 +43,26 @@ def camel(item: dict[str, Any]) -> dict[str, Any]:
     return named
 
 
-def tool_of(item: dict[str, Any]) -> Tool | None:
+def tool_of(item: dict[str, Any]) -> ToolItem | None:
     """The tool call that an item is; None if it is not one."""
     match item.get("type"):
         case "commandExecution":
             command = string(item.get("command"))
-            return Tool("shell", _given(item, "command", "cwd"), "execute", command)
+            return ToolItem("shell", _given(item, "command", "cwd"), "execute", command)
         case "fileChange":
             return _patch(item)
         case "mcpToolCall":
             name = f"mcp__{string(item.get('server'))}__{string(item.get('tool'))}"
-            return Tool(name, mapping(item.get("arguments")), "other", string(item.get("tool")))
+            return ToolItem(name, mapping(item.get("arguments")), "other", string(item.get("tool")))
         case "dynamicToolCall":
-            return Tool(string(item.get("tool")), mapping(item.get("arguments")), "other")
+            return ToolItem(string(item.get("tool")), mapping(item.get("arguments")), "other")
         case str() as kind if kind in _SIMPLE:
             name, fields, ours = _SIMPLE[kind]
-            return Tool(name or string(item.get("tool")) or kind, _given(item, *fields), ours)
+            return ToolItem(name or string(item.get("tool")) or kind, _given(item, *fields), ours)
     return None
 
 
-def outcome_of(item: dict[str, Any]) -> Outcome:
+def outcome_of(item: dict[str, Any]) -> ItemOutcome:
     """What a finished item gave."""
     status = string(item.get("status"))
     denied = status == "declined"
@@ -72,18 +72,18 @@ def outcome_of(item: dict[str, Any]) -> Outcome:
             code = item.get("exitCode")
             output = string(item.get("aggregatedOutput"))
             failed = status in _FAILED or (isinstance(code, int) and code != 0)
-            return Outcome(output or ("declined" if denied else {"exitCode": code}), failed, denied)
+            return ItemOutcome(output or ("declined" if denied else {"exitCode": code}), failed, denied)
         case "mcpToolCall":
             result = mapping(item.get("result"))
             content = plain_content(result.get("content"))
-            return Outcome(
+            return ItemOutcome(
                 error or content, bool(error) or status in _FAILED or item.get("success") is False, denied
             )
         case "dynamicToolCall":
-            return Outcome(
+            return ItemOutcome(
                 item.get("contentItems"), item.get("success") is False or status in _FAILED, denied
             )
-    return Outcome(error or status or None, bool(error) or status in _FAILED, denied)
+    return ItemOutcome(error or status or None, bool(error) or status in _FAILED, denied)
 
 
 def plan_of(steps: Any) -> tuple[PlanEntry, ...]:
@@ -102,7 +102,7 @@ def _status(told: str) -> str:
     return "in_progress" if told == "inProgress" else told or "pending"
 
 
-def _patch(item: dict[str, Any]) -> Tool:
+def _patch(item: dict[str, Any]) -> ToolItem:
     told = item.get("changes")
     changes = [mapping(change) for change in told] if isinstance(told, list) else []
     kinds = [
@@ -114,7 +114,7 @@ def _patch(item: dict[str, Any]) -> Tool:
     ]
     only_deletes = bool(kinds) and all(kind == "delete" for kind in kinds)
     paths = tuple(change["path"] for change in plain)
-    return Tool(
+    return ToolItem(
         "apply_patch", {"changes": plain}, "delete" if only_deletes else "edit", ", ".join(paths), paths
     )
 

@@ -5,10 +5,10 @@ none. Needs `capabilities.resumable`; how the id reaches the agent (a message of
 """
 
 from operable.host.session.session import Session
-from operable.host.strategy import Kept, Pool, Strategy, TurnRequest, as_it_is, closed
+from operable.host.strategy import ConversationState, Pool, Strategy, TurnRequest, as_it_is, closed
 
 
-async def _resumed(pool: Pool, request: TurnRequest, kept: Kept) -> Session:
+async def _resumed(pool: Pool, request: TurnRequest, kept: ConversationState) -> Session:
     return await pool.start(resume=request.resume or kept.agent_session_id)
 
 

@@ -10,10 +10,10 @@ import asyncio
 
 from operable.host.session.registry import ALIVE
 from operable.host.session.session import Session
-from operable.host.strategy import Kept, Pool, Strategy, TurnRequest, as_it_is
+from operable.host.strategy import ConversationState, Pool, Strategy, TurnRequest, as_it_is
 
 
-async def _pinned(pool: Pool, request: TurnRequest, kept: Kept) -> Session:  # noqa: ARG001 - one shape for all
+async def _pinned(pool: Pool, request: TurnRequest, kept: ConversationState) -> Session:  # noqa: ARG001 - one shape for all
     _keep(kept)
     async with kept.providing:
         if kept.ending is not None:
@@ -24,19 +24,19 @@ async def _pinned(pool: Pool, request: TurnRequest, kept: Kept) -> Session:  # n
         return kept.session
 
 
-async def _rest(pool: Pool, request: TurnRequest, kept: Kept, session: Session) -> None:  # noqa: ARG001 - one shape for all
+async def _rest(pool: Pool, request: TurnRequest, kept: ConversationState, session: Session) -> None:  # noqa: ARG001 - one shape for all
     _keep(kept)
     kept.idle = asyncio.get_running_loop().call_later(pool.idle_seconds, _evict, pool, kept)
 
 
-def _keep(kept: Kept) -> None:
+def _keep(kept: ConversationState) -> None:
     """It is not idle now."""
     if kept.idle is not None:
         kept.idle.cancel()
         kept.idle = None
 
 
-def _evict(pool: Pool, kept: Kept) -> None:
+def _evict(pool: Pool, kept: ConversationState) -> None:
     session, kept.idle = kept.session, None
     if session is None:
         return

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from operable.host.arm import Message
 from operable.host.session.transcript import quoted
-from operable.host.strategy import Kept, Strategy, TurnRequest, closed, fresh
+from operable.host.strategy import ConversationState, Strategy, TurnRequest, closed, fresh
 
 
-def _quoted(request: TurnRequest, kept: Kept) -> Message:
+def _quoted(request: TurnRequest, kept: ConversationState) -> Message:
     history = list(request.history) or kept.history
     return replace(request.message, text=quoted(history, request.message.text))
 

@@ -1,8 +1,8 @@
 """What an agent behind a web address answers: one document, a stream of events, or why it does not.
 
 Bounded while it is read: a server that never ends a line, or an answer, costs no more than MESSAGE_LIMIT. Where a stream
-was when it broke off, and when the server wants to be asked again, is its `Place`. What is done with a message is for
-`operable.host.http.transport` to say.
+was when it broke off, and when the server wants to be asked again, is its `StreamPosition`. What is done with a message
+is for `operable.host.http.transport` to say.
 """
 
 import re
@@ -49,7 +49,7 @@ def envelope(line: bytes) -> Envelope | None:
 
 
 @dataclass(slots=True)
-class Place:
+class StreamPosition:
     """Where a stream was when it broke off. `silent`: how often in a row it was opened and brought nothing."""
 
     last_id: bytes | None = None
@@ -77,9 +77,9 @@ class Place:
         return max(self.retry or 0.0, grown, _FIRST_DELAY)
 
 
-async def events(response: Any, place: Place | None = None) -> AsyncIterator[tuple[str, bytes]]:
+async def events(response: Any, place: StreamPosition | None = None) -> AsyncIterator[tuple[str, bytes]]:
     """(name, data) of a stream of server-sent events."""
-    place = place or Place()
+    place = place or StreamPosition()
     name, data, size, number = "message", [], 0, b""
     async for line in _lines(response):
         if line.startswith(b"id:"):

@@ -21,7 +21,7 @@ import msgspec
 
 from operable.host.http.address import same_host
 from operable.host.http.client import client, errors
-from operable.host.http.responses import Envelope, Place, body, envelope, events, refusal
+from operable.host.http.responses import Envelope, StreamPosition, body, envelope, events, refusal
 from operable.kernel.redact import Redactor, redact_url
 from operable.proc.child import ChildEnd
 from operable.proc.excerpt import Excerpt
@@ -146,7 +146,7 @@ class Remote:
 
     async def _stream(self, response: Any, asked: int | str | None) -> None:
         """An answer that comes as a stream; one that breaks off is resumed where it was, if the server says where."""
-        place = Place()
+        place = StreamPosition()
         try:
             async for _, data in events(response, place):
                 await self._take(data)
@@ -162,7 +162,7 @@ class Remote:
 
     async def _listen_unasked(self) -> None:
         """What the server says unasked, for as long as the session lasts; a server that never does says 405."""
-        place = Place()
+        place = StreamPosition()
         while self.end is None:
             if await self._follow(place) is not None:
                 if place.last_id is None:
@@ -170,7 +170,7 @@ class Remote:
                 place.last_id = None  # it may no longer know what it said; from now on, then
             await asyncio.sleep(place.delay())
 
-    async def _follow(self, place: Place) -> str | None:
+    async def _follow(self, place: StreamPosition) -> str | None:
         """A stream from its place to where it ends now. None: it may be asked for again; else why not."""
         headers = {**self._headers(), "accept": _STREAM, **place.headers()}
         place.silent += 1

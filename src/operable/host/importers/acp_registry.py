@@ -8,7 +8,7 @@ allows it without.
 import platform
 from typing import Any
 
-from operable.host.importer import Command, Importer, Unusable, entry, texts, variables
+from operable.host.importer import AgentCommand, Importer, Unusable, entry, texts, variables
 
 _LAUNCH = {"npx": ("npx", "--yes"), "uvx": ("uvx",)}
 _ARCHITECTURES = {"x86_64": "x86_64", "amd64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
@@ -25,7 +25,7 @@ def _entries(found: Any) -> dict[str, Any]:
     return {each["id"]: each for each in named}
 
 
-def _command(_name: str, found: dict[str, Any]) -> Command:
+def _command(_name: str, found: dict[str, Any]) -> AgentCommand:
     offered = entry(found, "distribution")
     for kind, words in _LAUNCH.items():
         package = offered.get(kind)
@@ -35,7 +35,7 @@ def _command(_name: str, found: dict[str, Any]) -> Command:
     return _binary(found, offered)
 
 
-def _binary(found: dict[str, Any], offered: dict[str, Any]) -> Command:
+def _binary(found: dict[str, Any], offered: dict[str, Any]) -> AgentCommand:
     system, machine = platform.system().lower(), _ARCHITECTURES.get(platform.machine().lower(), "")
     target = entry(offered, "binary").get(f"{system}-{machine}")
     if not isinstance(target, dict) or not all(
@@ -58,10 +58,10 @@ def _made(
     install: tuple[dict[str, Any], ...] = (),
     requires: dict[str, Any] | None = None,
     notes: tuple[str, ...] = (),
-) -> Command:
+) -> AgentCommand:
     about = found.get("description")
     version = found.get("version")
-    return Command(
+    return AgentCommand(
         found["id"],
         program,
         args,

@@ -7,10 +7,10 @@ and credentials are acpx's own and are not taken over.
 import shlex
 from typing import Any
 
-from operable.host.importer import Command, Importer, Unusable, entry, texts, variables
+from operable.host.importer import AgentCommand, Importer, Unusable, entry, texts, variables
 
 
-def _command(name: str, found: Any) -> Command:
+def _command(name: str, found: Any) -> AgentCommand:
     given = {"command": found} if isinstance(found, str) else found
     if not isinstance(given, dict):
         raise Unusable("it is neither a command nor an object")
@@ -21,7 +21,7 @@ def _command(name: str, found: Any) -> Command:
             raise Unusable("it has no command")
         args = texts(given.get("args"), "args")
         words = (line, *args) if args else _words(line)
-    return Command(name, words[0], words[1:], variables(given.get("env")), f"{name}, as acpx starts it.")
+    return AgentCommand(name, words[0], words[1:], variables(given.get("env")), f"{name}, as acpx starts it.")
 
 
 def _words(line: str) -> tuple[str, ...]:

@@ -4,10 +4,10 @@ Runs `apt-get install -y --no-install-recommends -- PACKAGE`, never asking, and 
 The package lists are used as they are: updating them is up to the administrator of the machine.
 """
 
-from operable.host.launch.installer import Installer, Job
+from operable.host.launch.installer import Installer, InstallJob
 
 
-def _install(job: Job) -> list[str]:
+def _install(job: InstallJob) -> list[str]:
     argv = ["apt-get", "-q", "-o", "DPkg::Lock::Timeout=60", "install", "-y", "--no-install-recommends", "--"]
     job.run([*argv, job.package], env={"DEBIAN_FRONTEND": "noninteractive"}, inherit=("APT_CONFIG",))
     return []

@@ -4,7 +4,7 @@ Runs `brew install --quiet -- PACKAGE` without questions, updates and analytics.
 prefix, which is asked for, so that it need not be on the search path.
 """
 
-from operable.host.launch.installer import Installer, Job
+from operable.host.launch.installer import Installer, InstallJob
 
 _QUIET = {
     "NONINTERACTIVE": "1",
@@ -14,7 +14,7 @@ _QUIET = {
 }
 
 
-def _install(job: Job) -> list[str]:
+def _install(job: InstallJob) -> list[str]:
     job.run(["brew", "install", "--quiet", "--", job.package], env=_QUIET, inherit=("HOMEBREW_*",))
     prefix = job.run(["brew", "--prefix"], env=_QUIET, inherit=("HOMEBREW_*",)).text.strip()
     return [f"{prefix}/bin", *job.machine.folders()] if prefix.startswith("/") else []

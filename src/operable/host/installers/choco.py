@@ -3,10 +3,10 @@
 Runs `choco install PACKAGE --yes --no-progress`. Chocolatey asks for an elevated shell itself where a package needs one.
 """
 
-from operable.host.launch.installer import Installer, Job
+from operable.host.launch.installer import Installer, InstallJob
 
 
-def _install(job: Job) -> list[str]:
+def _install(job: InstallJob) -> list[str]:
     job.run(["choco", "install", job.package, "--yes", "--no-progress"], inherit=("ChocolateyInstall",))
     return []
 

@@ -9,10 +9,10 @@ when it fails half-way is its own.
 import os
 
 from operable.host.launch.fetch import fetch
-from operable.host.launch.installer import Installer, Job, MethodFailed
+from operable.host.launch.installer import Installer, InstallJob, MethodFailed
 
 
-def _install(job: Job) -> list[str]:
+def _install(job: InstallJob) -> list[str]:
     script = os.path.join(job.prefix, "install-script")
     fetch(job, script)
     with open(script, "rb") as file:

@@ -3,10 +3,10 @@
 Runs `dnf install -y --setopt=install_weak_deps=False PACKAGE`.
 """
 
-from operable.host.launch.installer import Installer, Job
+from operable.host.launch.installer import Installer, InstallJob
 
 
-def _install(job: Job) -> list[str]:
+def _install(job: InstallJob) -> list[str]:
     job.run(["dnf", "install", "-y", "--setopt=install_weak_deps=False", job.package])
     return []
 

@@ -7,11 +7,11 @@ Fetched whole and checked against `verify_sha256` (a download without one is ref
 import os
 
 from operable.host.launch.fetch import fetch
-from operable.host.launch.installer import Installer, Job
+from operable.host.launch.installer import Installer, InstallJob
 from operable.host.launch.unpack import place
 
 
-def _install(job: Job) -> list[str]:
+def _install(job: InstallJob) -> list[str]:
     fetched = os.path.join(job.prefix, "download")
     fetch(job, fetched)
     folder = os.path.join(job.prefix, "bin")

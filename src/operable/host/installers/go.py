@@ -3,7 +3,7 @@
 Runs `go install PACKAGE` with GOBIN in the private folder; a package without a version means `@latest`.
 """
 
-from operable.host.launch.installer import Installer, Job
+from operable.host.launch.installer import Installer, InstallJob
 
 _INHERIT = (
     *("GOPROXY", "GOPRIVATE", "GONOPROXY", "GONOSUMDB", "GOSUMDB", "GOFLAGS"),
@@ -11,7 +11,7 @@ _INHERIT = (
 )
 
 
-def _install(job: Job) -> list[str]:
+def _install(job: InstallJob) -> list[str]:
     package = job.package if "@" in job.package else f"{job.package}@latest"
     job.run(
         ["go", "install", package],

@@ -4,13 +4,13 @@ Runs `npm install --prefix PREFIX … -- PACKAGE`; with `global: true` `npm inst
 the user's other programs see. `file:` packages are copied, not linked, so that they may go away.
 """
 
-from operable.host.launch.installer import Installer, Job
+from operable.host.launch.installer import Installer, InstallJob
 
 _QUIET = ["--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error", "--install-links"]
 _INHERIT = ("npm_config_*", "NPM_CONFIG_*", "NODE_EXTRA_CA_CERTS")
 
 
-def _install(job: Job) -> list[str]:
+def _install(job: InstallJob) -> list[str]:
     if job.install.global_:
         job.run(["npm", "install", "--global", *_QUIET, "--", job.package], inherit=_INHERIT)
         prefix = job.run(["npm", "prefix", "--global"], inherit=_INHERIT).text.strip()

@@ -3,10 +3,10 @@
 Runs `pacman -S --noconfirm --needed -- PACKAGE`.
 """
 
-from operable.host.launch.installer import Installer, Job
+from operable.host.launch.installer import Installer, InstallJob
 
 
-def _install(job: Job) -> list[str]:
+def _install(job: InstallJob) -> list[str]:
     job.run(["pacman", "-S", "--noconfirm", "--needed", "--", job.package])
     return []
 

@@ -7,13 +7,13 @@ Runs `python -m venv PREFIX` and `PREFIX/bin/python -m pip install … -- PACKAG
 import os
 import sys
 
-from operable.host.launch.installer import Installer, Job
+from operable.host.launch.installer import Installer, InstallJob
 
 _QUIET = ["--disable-pip-version-check", "--no-input", "--quiet"]
 _INHERIT = ("PIP_*", "REQUESTS_CA_BUNDLE")
 
 
-def _install(job: Job) -> list[str]:
+def _install(job: InstallJob) -> list[str]:
     # A virtual environment knows no user packages, and one made by another would go away with it.
     python: str = getattr(sys, "_base_executable", None) or sys.executable
     if job.install.user:

@@ -3,10 +3,10 @@
 Runs `scoop install PACKAGE`.
 """
 
-from operable.host.launch.installer import Installer, Job
+from operable.host.launch.installer import Installer, InstallJob
 
 
-def _install(job: Job) -> list[str]:
+def _install(job: InstallJob) -> list[str]:
     job.run(["scoop", "install", job.package], inherit=("SCOOP", "SCOOP_GLOBAL"))
     return []
 

@@ -6,10 +6,10 @@ copied: the program is run where it is.
 
 import os
 
-from operable.host.launch.installer import Installer, Job, MethodFailed
+from operable.host.launch.installer import Installer, InstallJob, MethodFailed
 
 
-def _install(job: Job) -> list[str]:
+def _install(job: InstallJob) -> list[str]:
     path = job.install.path or ""
     if job.folder is None:
         raise MethodFailed("the manifest has no folder that could contain a vendored program")

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from operable import __version__
 from operable.host.launch.ledger import LEDGER_PROBLEMS, Ledger
 from operable.host.launch.places import MANIFEST, bundled_agents, user_agents
-from operable.host.launch.trust import Standing, not_approved, standing
+from operable.host.launch.trust import ManifestTrust, not_approved, standing
 from operable.kernel.catalogue import unknown
 from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import decode, parse_document
@@ -34,13 +34,13 @@ _LIMIT = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DiscoveredManifest:
     """One manifest. `shadowed_by` is the path of the one that is meant by its name instead; `problem` why it is unusable."""
 
     name: str
     path: str
     origin: str  # project, user, bundled
-    standing: Standing
+    standing: ManifestTrust
     id: str = ""
     description: str = ""
     version: str = ""
@@ -75,10 +75,10 @@ class Discovery:
     def default(cls, ledger: Ledger, project: str | None = None) -> "Discovery":
         return cls(ledger, project, user_agents(), bundled_agents())
 
-    def all(self) -> list[Found]:
+    def all(self) -> list[DiscoveredManifest]:
         """Every manifest, those that are meant by their names first."""
         found = list(self._everything())
-        chosen: dict[str, Found] = {}
+        chosen: dict[str, DiscoveredManifest] = {}
         for each in sorted(
             found, key=lambda each: not each.trusted
         ):  # stable: trusted ones first, else by place
@@ -89,7 +89,7 @@ class Discovery:
         ]
         return sorted(marked, key=lambda each: (each.shadowed_by is not None, each.name))
 
-    def find(self, name: str) -> Found:
+    def find(self, name: str) -> DiscoveredManifest:
         """The manifest that a name, an id or a path means; Raises Fail if it does not exist."""
         if "/" in name or name.endswith(".md"):
             return self._at(name)
@@ -99,7 +99,7 @@ class Discovery:
             return each
         raise unknown("agent", name, sorted({each.name for each in candidates}))
 
-    def _at(self, path: str) -> Found:
+    def _at(self, path: str) -> DiscoveredManifest:
         path = os.path.abspath(os.path.join(path, MANIFEST) if os.path.isdir(path) else path)
         if not os.path.isfile(path):
             raise Fail("not_found", "MANIFEST_NOT_FOUND", f"there is no manifest {path}", target=path)
@@ -111,7 +111,7 @@ class Discovery:
                 return self._read(path, origin)
         return self._read(path, "project")
 
-    def _everything(self) -> Iterator[Found]:
+    def _everything(self) -> Iterator[DiscoveredManifest]:
         places = [("project", os.path.join(self.project, each)) for each in PROJECT_FOLDERS if self.project]
         places += [
             (origin, each) for origin, each in (("user", self.user), ("bundled", self.bundled)) if each
@@ -122,7 +122,7 @@ class Discovery:
                 if os.path.isfile(path):
                     yield self._read(path, origin)
 
-    def _read(self, path: str, origin: str) -> Found:
+    def _read(self, path: str, origin: str) -> DiscoveredManifest:
         folder_name = os.path.basename(os.path.dirname(path))
         try:
             judged = standing(path, origin, self.ledger)
@@ -130,9 +130,9 @@ class Discovery:
         except (ManifestError, Fail, OSError) as problem:
             if isinstance(problem, Fail) and problem.code in LEDGER_PROBLEMS:
                 raise  # what is approved cannot be read, and the manifest is not the reason
-            nobody = Standing(trusted=origin != "project", digest="", why="it cannot be read")
-            return Found(folder_name, path, origin, nobody, problem=str(problem))
-        return Found(
+            nobody = ManifestTrust(trusted=origin != "project", digest="", why="it cannot be read")
+            return DiscoveredManifest(folder_name, path, origin, nobody, problem=str(problem))
+        return DiscoveredManifest(
             path=path, origin=origin, standing=judged, **{**texts, "name": texts["name"] or folder_name}
         )
 

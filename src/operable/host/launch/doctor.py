@@ -1,8 +1,8 @@
 """What prevents the start of a manifest, one check after the other, each with its fix.
 
-`doctor` looks and changes nothing (but remembers what it found); a `Check` that failed has a `fix`: a word for machines, the
-command that a person would type, and a function that does it, where it can be done from here. `mend` runs the fixes in
-order until nothing more can be done, for `doctor --fix`.
+`doctor` looks and changes nothing (but remembers what it found); a `LaunchCheck` that failed has a `fix`: a word for
+machines, the command that a person would type, and a function that does it, where it can be done from here. `mend` runs
+the fixes in order until nothing more can be done, for `doctor --fix`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class LaunchCheck:
     name: str
     status: Status
     message: str
@@ -45,7 +45,7 @@ def doctor(
     confines: bool = True,
     secrets: Sequence[str] = (),
     keys: Sequence[str] = (),
-) -> Iterator[Check]:
+) -> Iterator[LaunchCheck]:
     """Look. `sandbox` says why there is no confinement (None: there is); `confines`: False for a provider that is host
     access; `secrets` are slugs that must have values; `keys` are the variables of which an agent without a login of its
     own wants one.
@@ -54,23 +54,25 @@ def doctor(
     yield _installed(launch, installed)
     if installed is None:
         for name in ("version", "setup", "auth"):
-            yield Check(name, "skipped", "it is not installed")
+            yield LaunchCheck(name, "skipped", "it is not installed")
     else:
         yield _version(launch, installed)
         yield _setup(launch, installed)
         yield _auth(launch, installed, keys)
     if not confines:
-        yield Check("sandbox", "open", NO_SANDBOX)
+        yield LaunchCheck("sandbox", "open", NO_SANDBOX)
     elif sandbox is not None:
         missing = sandbox()
         fix = Fix("sandbox", "install the program that the message names") if missing else None
-        yield Check("sandbox", "failed" if missing else "ok", missing or "the confinement works here", fix)
+        yield LaunchCheck(
+            "sandbox", "failed" if missing else "ok", missing or "the confinement works here", fix
+        )
     yield _rights(launch, installed)
     if secrets:
         yield _secrets(launch, secrets)
 
 
-def mend(checks: Callable[[], Iterator[Check]]) -> Iterator[Check]:
+def mend(checks: Callable[[], Iterator[LaunchCheck]]) -> Iterator[LaunchCheck]:
     """Run every fix that can be run, in the order of the checks, looking again after each; then what is left."""
     done: set[str] = set()
     while True:
@@ -85,20 +87,20 @@ def mend(checks: Callable[[], Iterator[Check]]) -> Iterator[Check]:
         except Fail as fail:
             if fail.category == "cancelled":
                 raise
-            yield Check(fix.action, "failed", fail.message)
+            yield LaunchCheck(fix.action, "failed", fail.message)
 
 
-def _mendable(check: Check, done: set[str]) -> bool:
+def _mendable(check: LaunchCheck, done: set[str]) -> bool:
     return check.fix is not None and check.fix.run is not None and check.fix.action not in done
 
 
-def _installed(launch: Launch, installed: Installed | None) -> Check:
+def _installed(launch: Launch, installed: Installed | None) -> LaunchCheck:
     name = launch.manifest.name
     if installed is not None:
         how = f" (by {installed.method})" if installed.method else ""
-        return Check("installed", "ok", f"{installed.binary}{how}")
+        return LaunchCheck("installed", "ok", f"{installed.binary}{how}")
     run = lambda: checked(replace(launch, may_install=True))  # noqa: E731
-    return Check(
+    return LaunchCheck(
         "installed",
         "failed",
         f"{name} is not installed",
@@ -106,74 +108,78 @@ def _installed(launch: Launch, installed: Installed | None) -> Check:
     )
 
 
-def _version(launch: Launch, installed: Installed) -> Check:
+def _version(launch: Launch, installed: Installed) -> LaunchCheck:
     name = launch.manifest.name
     run = lambda: checked(replace(launch, may_install=True))  # noqa: E731
     try:
         found = check(launch.manifest.version_check, launch.surroundings(installed.binary))
     except Fail as fail:
-        return Check("version", "failed", fail.message)
+        return LaunchCheck("version", "failed", fail.message)
     if found.fits:
-        return Check("version", "ok", found.version or "")
-    return Check("version", "failed", found.why, Fix("install", f"operable agent install {name}", run))
+        return LaunchCheck("version", "ok", found.version or "")
+    return LaunchCheck("version", "failed", found.why, Fix("install", f"operable agent install {name}", run))
 
 
-def _setup(launch: Launch, installed: Installed) -> Check:
+def _setup(launch: Launch, installed: Installed) -> LaunchCheck:
     setup = launch.setup(installed.binary)
     pending = setup.pending()
     if not pending:
-        return Check("setup", "ok", f"{len(setup.steps)} steps done" if setup.steps else "nothing to set up")
+        return LaunchCheck(
+            "setup", "ok", f"{len(setup.steps)} steps done" if setup.steps else "nothing to set up"
+        )
     names = ", ".join(step.id for step in pending)
     alone = launch.person is not None or not pending[0].needs_person or pending[0].id in launch.answers
     fix = Fix("setup", f"operable agent setup {launch.manifest.name}", setup.run if alone else None)
-    return Check("setup", "failed", f"to be done: {names}", fix)
+    return LaunchCheck("setup", "failed", f"to be done: {names}", fix)
 
 
-def _auth(launch: Launch, installed: Installed, keys: Sequence[str]) -> Check:
+def _auth(launch: Launch, installed: Installed, keys: Sequence[str]) -> LaunchCheck:
     kept = launch.setup(installed.binary).environment()
     if launch.manifest.auth is None:
         return _keyed(launch, kept, keys)
     authentication = launch.authentication(installed.binary, kept)
     if authentication.look() == "authed":
-        return Check("auth", "ok", "logged in")
+        return LaunchCheck("auth", "ok", "logged in")
     login = launch.manifest.auth.login
     if login is None:
-        return Check(
+        return LaunchCheck(
             "auth", "failed", authentication.required().hint or "", Fix("login", "provide its secrets")
         )
     alone = launch.person is not None or not login.interactive
     command = f"operable agent login {launch.manifest.name}"
-    return Check(
+    return LaunchCheck(
         "auth", "failed", "not logged in", Fix("login", command, authentication.login if alone else None)
     )
 
 
-def _keyed(launch: Launch, kept: Mapping[str, str], keys: Sequence[str]) -> Check:
+def _keyed(launch: Launch, kept: Mapping[str, str], keys: Sequence[str]) -> LaunchCheck:
     given = environment({**launch.env, **kept, **launch.secrets}, inherit=launch.inherit)
     found = next((key for key in keys if given.get(key)), None)
     if found is not None or not keys:
-        return Check("auth", "ok", f"{found} is set" if found else "no login declared")
+        return LaunchCheck("auth", "ok", f"{found} is set" if found else "no login declared")
     # Not a failure: a provider that is configured elsewhere, or one on this machine, needs none of them.
-    return Check("auth", "skipped", f"none of {', '.join(keys)} is set; it needs one, or another provider")
+    return LaunchCheck(
+        "auth", "skipped", f"none of {', '.join(keys)} is set; it needs one, or another provider"
+    )
 
 
-def _rights(launch: Launch, installed: Installed | None) -> Check:
+def _rights(launch: Launch, installed: Installed | None) -> LaunchCheck:
     """What runs before the enclosure exists, and what of it has all rights: only a new install is the best."""
     found = rights(launch.manifest)
     yours = [each.item for each in found if each.outcome == "unconfined"]
     held = "".join(f"; {each.item}: {each.wanted}" for each in found if each.outcome == "enforced")
     best = installed is not None and yours == ["install"]
-    return Check(
+    return LaunchCheck(
         "rights", "ok" if best else "open", f"before its session, with your rights: {', '.join(yours)}{held}"
     )
 
 
-def _secrets(launch: Launch, slugs: Sequence[str]) -> Check:
+def _secrets(launch: Launch, slugs: Sequence[str]) -> LaunchCheck:
     store = launch.store
     missing = [slug for slug in slugs if store is None or store.get(slug) is None]
     if not missing:
-        return Check("secrets", "ok", f"{len(slugs)} present")
-    return Check(
+        return LaunchCheck("secrets", "ok", f"{len(slugs)} present")
+    return LaunchCheck(
         "secrets",
         "failed",
         f"missing: {', '.join(missing)}",

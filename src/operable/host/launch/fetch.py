@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from operable.host.launch.installer import Job, MethodFailed, Progress
+from operable.host.launch.installer import InstallJob, InstallProgress, MethodFailed
 from operable.kernel.errors import Fail
 from operable.kernel.redact.urls import redact_url
 
@@ -24,7 +24,7 @@ _SILENCE = 30.0
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def fetch(job: Job, target: str, *, limit: int = LIMIT) -> None:
+def fetch(job: InstallJob, target: str, *, limit: int = LIMIT) -> None:
     """Put what `job.install.url` names at `target`; Fail INSTALL_FAILED when its hash is not the declared one."""
     url, pinned = job.install.url or "", job.install.verify_sha256
     if pinned is None and not job.allow_unpinned:
@@ -63,7 +63,7 @@ def _check_address(url: str, *, pinned: bool) -> None:
         raise MethodFailed(f"{redact_url(url)} is not encrypted and not pinned")
 
 
-def _in_thread(job: Job, work: Callable[[threading.Event], str]) -> str:
+def _in_thread(job: InstallJob, work: Callable[[threading.Event], str]) -> str:
     over, done = threading.Event(), threading.Event()
     results: list[str] = []
     problems: list[BaseException] = []
@@ -91,7 +91,7 @@ def _in_thread(job: Job, work: Callable[[threading.Event], str]) -> str:
     return results[0]
 
 
-def _download(job: Job, url: str, target: str, limit: int, over: threading.Event) -> str:
+def _download(job: InstallJob, url: str, target: str, limit: int, over: threading.Event) -> str:
     from http.client import HTTPException
     from urllib.error import HTTPError
     from urllib.request import Request
@@ -107,7 +107,7 @@ def _download(job: Job, url: str, target: str, limit: int, over: threading.Event
         raise MethodFailed(f"cannot fetch {redact_url(url)}: {problem}") from problem
 
 
-def _save(job: Job, response: Any, target: str, limit: int, over: threading.Event) -> str:
+def _save(job: InstallJob, response: Any, target: str, limit: int, over: threading.Event) -> str:
     length = response.headers.get("Content-Length", "")
     total = int(length) if length.isdecimal() else None
     digest, received = hashlib.sha256(), 0
@@ -121,7 +121,7 @@ def _save(job: Job, response: Any, target: str, limit: int, over: threading.Even
                 raise MethodFailed(f"the file is larger than {limit} bytes")
             digest.update(chunk)
             file.write(chunk)
-            job.report(Progress("fetch", "fetching", received, total))
+            job.report(InstallProgress("fetch", "fetching", received, total))
     if total is not None and received != total:
         raise MethodFailed(f"the connection ended after {received} of {total} bytes")
     return digest.hexdigest()

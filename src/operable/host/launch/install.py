@@ -22,10 +22,10 @@ from typing import Protocol
 
 import msgspec
 
-from operable.host.launch.installer import Job, MethodFailed, Progress, Report, installer
+from operable.host.launch.installer import InstallJob, InstallProgress, MethodFailed, Report, installer
 from operable.host.launch.ledger import Ledger
 from operable.host.launch.lock import exclusive
-from operable.host.launch.machine import Machine
+from operable.host.launch.machine import LocalMachine
 from operable.host.launch.places import Places
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
@@ -78,7 +78,7 @@ class Installation:
     folder: str | None
     places: Places
     ledger: Ledger
-    machine: Machine = field(default_factory=Machine.here)
+    machine: LocalMachine = field(default_factory=LocalMachine.here)
     allow_unpinned: bool = False
     report: Report = lambda _: None
     stop: threading.Event | None = None
@@ -124,7 +124,7 @@ class Installation:
             timeout=LOCK_TIMEOUT,
             what=f"installing {self.manifest.name}",
             stop=self.stop,
-            on_wait=lambda: self.report(Progress("wait", "another host is installing it")),
+            on_wait=lambda: self.report(InstallProgress("wait", "another host is installing it")),
         ):
             now = self.ledger.install(self.manifest.major, self.source)
             done = now is not None and now.method != FOUND and is_program(now.binary)
@@ -146,14 +146,14 @@ class Installation:
         attempts: list[dict[str, str]] = []
         full: BaseException | None = None
         for each in self.manifest.install:
-            self.report(Progress("install", f"trying {_described(each)}, with your rights"))
+            self.report(InstallProgress("install", f"trying {_described(each)}, with your rights"))
             try:
                 return self._try(each)
             except (MethodFailed, OSError) as problem:  # a full disk is also a reason
                 cause = problem if isinstance(problem, OSError) else problem.__cause__
                 full = cause if is_disk_problem(cause) else full
                 attempts.append({"method": each.method, "reason": str(problem)})
-                self.report(Progress("skip", f"{each.method}: {problem}"))
+                self.report(InstallProgress("skip", f"{each.method}: {problem}"))
         raise _failed(self.manifest, "none of its install methods worked here", attempts, full)
 
     def _try(self, install: Install) -> Installed:
@@ -165,7 +165,7 @@ class Installation:
             raise MethodFailed(why)
         prefix = tempfile.mkdtemp(dir=self.places.installs(self.manifest.major), prefix="i")
         name = os.path.basename(self.manifest.bin)
-        job = Job(
+        job = InstallJob(
             install, name, prefix, self.folder, self.machine, self.allow_unpinned, self.report, self.stop
         )
         kept = False
@@ -181,7 +181,7 @@ class Installation:
         finally:
             if not kept:
                 shutil.rmtree(prefix, ignore_errors=True)
-        self.report(Progress("installed", f"{install.method} installed {binary}"))
+        self.report(InstallProgress("installed", f"{install.method} installed {binary}"))
         return Installed(binary, install.method)
 
     def _found(self, where: Sequence[str], name: str) -> str:

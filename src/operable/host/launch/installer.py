@@ -1,6 +1,6 @@
 """What a way to install is: the contract between `install` and the entries of `host/installers`.
 
-An installer gets a `Job`, runs programs and fetches files through it, and answers with the files or folders where the
+An installer gets a `InstallJob`, runs programs and fetches files through it, and answers with the files or folders where the
 program may now be found (none: the search path). It raises `MethodFailed` if it did not work: then the next method is
 tried. It raises `Fail` if no other method may be tried (a hash that does not match). Whatever it makes of its own goes below
 `job.prefix`, an empty folder that is thrown away unless the installation succeeds.
@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from operable.host.launch.machine import Machine
-from operable.host.launch.process import Done, run
+from operable.host.launch.machine import LocalMachine
+from operable.host.launch.process import FinishedCommand, run
 from operable.kernel.catalogue import load
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Install
@@ -43,7 +43,7 @@ class MethodFailed(Exception):  # noqa: N818 - not a mistake: the next method is
     """This method did not install the program here; the message says why."""
 
 
-class Progress(NamedTuple):
+class InstallProgress(NamedTuple):
     """What is being done: `stage` is a stable word, `message` for people, `done` of `total` where that is known."""
 
     stage: str
@@ -52,18 +52,18 @@ class Progress(NamedTuple):
     total: int | None = None
 
 
-Report = Callable[[Progress], object]
+Report = Callable[[InstallProgress], object]
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class InstallJob:
     """One attempt. `name` is the file that must exist in the end."""
 
     install: Install
     name: str
     prefix: str
     folder: str | None  # of the manifest: where `vendored` looks
-    machine: Machine
+    machine: LocalMachine
     allow_unpinned: bool = False
     report: Report = lambda _: None
     stop: threading.Event | None = None
@@ -79,11 +79,11 @@ class Job:
         return package
 
     def say(self, message: str) -> None:
-        self.report(Progress("install", message))
+        self.report(InstallProgress("install", message))
 
     def run(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, inherit: Sequence[str] = ()
-    ) -> Done:
+    ) -> FinishedCommand:
         """Run a program of the installer; MethodFailed unless it ends well."""
         variables = {**self.env, **(env or {})}
         if self.machine.path is not None:
@@ -108,12 +108,12 @@ class Installer:
     """One way. It fits a machine when `systems` name its kind (empty: any) and `program` is there (None: needs none)."""
 
     name: str
-    install: Callable[[Job], Sequence[str]]
+    install: Callable[[InstallJob], Sequence[str]]
     systems: tuple[str, ...] = ()
     program: str | None = None
     privileged: bool = False
 
-    def unfit(self, machine: Machine) -> str | None:
+    def unfit(self, machine: LocalMachine) -> str | None:
         """Why it cannot be used there; None: it can."""
         if self.systems and machine.os not in self.systems:
             return f"{self.name} exists on {' and '.join(self.systems)} only; this is {machine.os}"

@@ -24,7 +24,7 @@ _MEGABYTE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class LocalMachine:
     """`memory_mb` is None where the system does not say."""
 
     os: str
@@ -34,7 +34,7 @@ class Machine:
     path: str | None = None  # where programs are looked for; None: the PATH of this process
 
     @classmethod
-    def here(cls) -> "Machine":
+    def here(cls) -> "LocalMachine":
         system = {"linux": "linux", "darwin": "darwin", "win32": "windows"}.get(sys.platform, sys.platform)
         name = os.uname().machine.lower()
         return cls(system, _ARCHITECTURES.get(name, name), _privileged(), _memory_mb())

@@ -1,6 +1,6 @@
 """Run a command of a manifest to its end: bounded in time and memory, stoppable from another thread, alone or on a terminal.
 
-`Surroundings` say in what: the folder, the variables, the program of the manifest (whose own name means the installed
+`CommandSurroundings` say in what: the folder, the variables, the program of the manifest (whose own name means the installed
 file, whatever else is on PATH), the confinement that the caller wants, and the event that stops everything.
 """
 
@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from operable.host.launch.words import Line, line
+from operable.host.launch.words import CommandLine, line
 from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.kernel.redact import Redactor
 from operable.proc.child import OPEN, Child, ChildEnd
@@ -27,7 +27,7 @@ _STOP_INTERVAL = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class FinishedCommand:
     """How a command ended: its status as subprocess has it, what it printed, whether that was cut at the limit."""
 
     status: int | None
@@ -46,7 +46,7 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class CommandSurroundings:
     """In what the commands of one manifest run."""
 
     cwd: str
@@ -61,7 +61,7 @@ class Surroundings:
         """The command that a `cmd` of the manifest means."""
         return self.prepare(line(text, values))
 
-    def prepare(self, what: Line) -> PreparedCommand:
+    def prepare(self, what: CommandLine) -> PreparedCommand:
         argv = list(what.argv)
         env = {**self.env, **what.variables}
         if self.binary is not None:
@@ -71,10 +71,10 @@ class Surroundings:
         command = prepare(argv, env=env, inherit=self.inherit, cwd=self.cwd)
         return command if self.confine is None else self.confine(command)
 
-    def run(self, text: str, *, timeout: float, values: Mapping[str, str] | None = None) -> Done:
+    def run(self, text: str, *, timeout: float, values: Mapping[str, str] | None = None) -> FinishedCommand:
         return run(self.command(text, values), timeout=timeout, stop=self.stop)
 
-    def ask(self, text: str, *, timeout: float, values: Mapping[str, str] | None = None) -> Done:
+    def ask(self, text: str, *, timeout: float, values: Mapping[str, str] | None = None) -> FinishedCommand:
         """Like `run`, for a command that only says its state: it changes no file and signals no process."""
         asked = self if self.confine is not None else replace(self, confine=without_changes)
         return asked.run(text, timeout=timeout, values=values)
@@ -85,7 +85,7 @@ class Surroundings:
         """Run on a terminal of its own, joined to a person's."""
         return converse(command, terminal, timeout=timeout, stop=self.stop, feed=feed)
 
-    def with_env(self, env: Mapping[str, str]) -> "Surroundings":
+    def with_env(self, env: Mapping[str, str]) -> "CommandSurroundings":
         return replace(self, env={**self.env, **env})
 
 
@@ -104,7 +104,7 @@ def run(
     limit: int = LIMIT,
     stdin: bytes | None = None,
     feed: Feed | None = None,
-) -> Done:
+) -> FinishedCommand:
     """Wait for the end. Fail timeout/DEADLINE_EXCEEDED or cancelled/STOPPED; the status is for the caller to judge.
 
     `feed` is asked regularly for what the command is to read, until it has something.
@@ -125,7 +125,7 @@ def run(
         end = running.wait()
     judge(end, command, timeout)
     redactor = Redactor(secret_values(command.env, given=True))
-    return Done(end.status, bytes(kept), end.stderr.text(), cut=total > limit, redactor=redactor)
+    return FinishedCommand(end.status, bytes(kept), end.stderr.text(), cut=total > limit, redactor=redactor)
 
 
 def judge(end: ChildEnd, command: PreparedCommand, timeout: float) -> None:

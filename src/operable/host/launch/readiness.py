@@ -16,15 +16,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from operable.host.launch.install import FOUND, Installation, Installed, Manifest
-from operable.host.launch.installer import Progress, Report
+from operable.host.launch.installer import InstallProgress, Report
 from operable.host.launch.ledger import Ledger, Scope
 from operable.host.launch.login.auth import Authentication
 from operable.host.launch.login.oauth import Client
-from operable.host.launch.machine import Machine
+from operable.host.launch.machine import LocalMachine
 from operable.host.launch.places import Places
-from operable.host.launch.process import Surroundings, search_path
+from operable.host.launch.process import CommandSurroundings, search_path
 from operable.host.launch.setup import Setup
-from operable.host.launch.step import Person, Store
+from operable.host.launch.step import Person, ValueStore
 from operable.host.launch.store import SecretStore
 from operable.host.launch.version import Version, check, mismatch, remembered, stamp
 from operable.kernel.errors import Fail
@@ -33,7 +33,7 @@ from operable.proc.spawn import PreparedCommand
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyProgram:
     """What to start: `binary`, with `env` beside whatever else the program gets (secret values among it: never show it)."""
 
     binary: str
@@ -51,11 +51,11 @@ class Launch:
     user: str
     folder: str | None = None
     places: Places = field(default_factory=Places.default)
-    machine: Machine = field(default_factory=Machine.here)
+    machine: LocalMachine = field(default_factory=LocalMachine.here)
     env: Mapping[str, str] = field(default_factory=dict)
     inherit: tuple[str, ...] = ()
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    store: Store | None = field(default_factory=SecretStore)
+    store: ValueStore | None = field(default_factory=SecretStore)
     person: Person | None = None
     answers: Mapping[str, str] = field(default_factory=dict, repr=False)
     client: Callable[[str], Client | None] = lambda _: None
@@ -87,8 +87,8 @@ class Launch:
             self.stop,
         )
 
-    def surroundings(self, binary: str | None, env: Mapping[str, str] | None = None) -> Surroundings:
-        return Surroundings(
+    def surroundings(self, binary: str | None, env: Mapping[str, str] | None = None) -> CommandSurroundings:
+        return CommandSurroundings(
             cwd=self.workspace,
             bin=self.manifest.bin,
             binary=binary,
@@ -131,7 +131,7 @@ class Launch:
         )
 
 
-def readiness(launch: Launch) -> Ready:
+def readiness(launch: Launch) -> ReadyProgram:
     """Make the program of a manifest ready to be started, or Fail with the first thing that is missing."""
     installed, version = checked(launch)
     setup = launch.setup(installed.binary)
@@ -146,10 +146,10 @@ def readiness(launch: Launch) -> Ready:
     else:
         authentication.ensure()
     path = search_path(installed.binary, launch.env.get("PATH", os.environ.get("PATH", os.defpath)))
-    return Ready(installed.binary, {**kept, "PATH": path}, version, installed.method)
+    return ReadyProgram(installed.binary, {**kept, "PATH": path}, version, installed.method)
 
 
-async def areadiness(launch: Launch) -> Ready:
+async def areadiness(launch: Launch) -> ReadyProgram:
     """`readiness` for asyncio. Cancelling stops what runs, within a second, before the cancellation goes on."""
     import asyncio
 
@@ -176,7 +176,7 @@ def checked(launch: Launch) -> tuple[Installed, str]:
         installed = installation.install()
     found = _version(launch, installation, installed)
     if not found.fits and not fresh and launch.may_install:
-        launch.report(Progress("install", f"{found.why}: installing it again"))
+        launch.report(InstallProgress("install", f"{found.why}: installing it again"))
         installed = _reinstalled(installation, mismatch(launch.manifest.name, installed.binary, found))
         found = _version(launch, installation, installed)
     if not found.fits:

@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from operable.host.launch.installer import Progress, Report
+from operable.host.launch.installer import InstallProgress, Report
 from operable.host.launch.ledger import Ledger, Scope, StepRecord
 from operable.host.launch.lock import exclusive
 from operable.host.launch.login.oauth import Client
 from operable.host.launch.places import Places
-from operable.host.launch.process import Surroundings
-from operable.host.launch.step import OWN, Person, StepFailed, StepJob, Store, step_kind
+from operable.host.launch.process import CommandSurroundings
+from operable.host.launch.step import OWN, Person, StepFailed, StepJob, ValueStore, step_kind
 from operable.host.launch.words import references
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
@@ -50,8 +50,8 @@ class Setup:
     scope: Scope
     places: Places
     ledger: Ledger
-    surroundings: Surroundings
-    store: Store | None = None
+    surroundings: CommandSurroundings
+    store: ValueStore | None = None
     person: Person | None = None
     answers: Mapping[str, str] = field(default_factory=dict)
     client: Callable[[str], Client | None] = lambda _: None
@@ -83,7 +83,7 @@ class Setup:
                     continue
                 if self._needs_somebody(step):
                     raise self._required(self.pending())
-                self.report(Progress("setup", step.description or step.id))
+                self.report(InstallProgress("setup", step.description or step.id))
                 self._do(step)
 
     def environment(self) -> dict[str, str]:
@@ -195,7 +195,7 @@ class Setup:
     def _stored(self, slug: str) -> str | None:
         return None if self.store is None else self.store.get(slug)
 
-    def _vault(self, slug: str) -> Store:
+    def _vault(self, slug: str) -> ValueStore:
         if self.store is None:
             raise StepFailed(f"there is no store of secrets that could keep {slug!r}")
         return self.store

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from operable.host.launch.login.oauth import Client
-from operable.host.launch.process import Surroundings
+from operable.host.launch.process import CommandSurroundings
 from operable.kernel.catalogue import load
 from operable.manifest.blocks import SetupStep
 from operable.proc.terminal import Terminal
@@ -24,7 +24,7 @@ class StepFailed(Exception):  # noqa: N818 - an outcome with a reason, not a mis
 OWN = "operable-setup/"
 
 
-class Store(Protocol):
+class ValueStore(Protocol):
     """Where values go that must not be seen: the vault of the workspace."""
 
     def store(self, slug: str, value: str) -> None: ...
@@ -60,7 +60,7 @@ class StepJob:
     """One run of one step. `answer` was given beforehand; `values` are those that its texts refer to."""
 
     step: Any
-    surroundings: Surroundings
+    surroundings: CommandSurroundings
     person: Person | None = None
     answer: str | None = None
     values: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class StepJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StepKind:
     """One kind of step."""
 
     kind: str
@@ -83,8 +83,8 @@ class Step:
     takes_answer: bool = False  # an answer given beforehand stands for the person
 
 
-def step_kind(step: SetupStep) -> Step:
+def step_kind(step: SetupStep) -> StepKind:
     """The entry of the catalogue for a step of a manifest."""
     kind = str(step.__struct_config__.tag)
-    found: Step = load("operable.host.steps", kind, "STEP", kind="step kind")
+    found: StepKind = load("operable.host.steps", kind, "STEP", kind="step kind")
     return found

@@ -19,7 +19,7 @@ _PURPOSE = "setup"
 
 @dataclass(frozen=True, slots=True)
 class SecretStore:
-    """`operable.host.launch.step.Store`, on the vault of the manifest; None: it has no SECRETS.md."""
+    """`operable.host.launch.step.ValueStore`, on the vault of the manifest; None: it has no SECRETS.md."""
 
     vault: Vault | None = None
 

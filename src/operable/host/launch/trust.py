@@ -31,7 +31,7 @@ TRUSTED_ORIGINS = ("bundled", "user")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ManifestTrust:
     """May this manifest be acted on? `digest` is what an approval must name; empty where none is needed."""
 
     trusted: bool
@@ -39,13 +39,13 @@ class Standing:
     why: str
 
 
-def standing(path: str, origin: str, ledger: Ledger) -> Standing:
+def standing(path: str, origin: str, ledger: Ledger) -> ManifestTrust:
     """Judge the manifest at a path by where it comes from and what was approved."""
     if origin in TRUSTED_ORIGINS:
-        return Standing(trusted=True, digest="", why=origin)
+        return ManifestTrust(trusted=True, digest="", why=origin)
     found = content_digest(path)
     consent = compare(ledger.approval(os.path.realpath(path)), found)
-    return Standing(trusted=consent == "approved", digest=found, why=_REASONS[consent])
+    return ManifestTrust(trusted=consent == "approved", digest=found, why=_REASONS[consent])
 
 
 def approve(path: str, ledger: Ledger, *, expected: str | None = None) -> str:
@@ -63,7 +63,7 @@ def approve(path: str, ledger: Ledger, *, expected: str | None = None) -> str:
     return found
 
 
-def not_approved(name: str, path: str, judged: Standing) -> Fail:
+def not_approved(name: str, path: str, judged: ManifestTrust) -> Fail:
     return Fail(
         "authz",
         "MANIFEST_NOT_APPROVED",

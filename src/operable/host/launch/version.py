@@ -17,7 +17,7 @@ from functools import partial
 
 import operable
 from operable.host.launch.ledger import InstallRecord, Ledger
-from operable.host.launch.process import Surroundings, run
+from operable.host.launch.process import CommandSurroundings, run
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import VersionCheck
@@ -49,7 +49,7 @@ class Version:
     why: str = ""
 
 
-def check(block: VersionCheck, surroundings: Surroundings) -> Version:
+def check(block: VersionCheck, surroundings: CommandSurroundings) -> Version:
     """Run the check. A program that fails or says nothing fits no range; Fail only for a time limit or a stop."""
     try:
         found, status = _asked(block, surroundings)
@@ -67,7 +67,7 @@ def check(block: VersionCheck, surroundings: Surroundings) -> Version:
     return Version(found, fits=True)
 
 
-def _asked(block: VersionCheck, surroundings: Surroundings) -> tuple[str | None, int | None]:
+def _asked(block: VersionCheck, surroundings: CommandSurroundings) -> tuple[str | None, int | None]:
     """The version and the exit status. A program that fails without a home that it may write to gets an empty one."""
     text = block.cmd.strip()
     if text.startswith("-"):

@@ -29,7 +29,7 @@ _VARIABLE = "OPERABLE_VALUE_"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CommandLine:
     """What to run: `argv`, and the variables that it needs beside its environment."""
 
     argv: tuple[str, ...]
@@ -40,15 +40,15 @@ class Line:
         return self.argv[:2] == ("/bin/sh", "-c")
 
 
-def line(text: str, values: Mapping[str, str] | None = None) -> Line:
+def line(text: str, values: Mapping[str, str] | None = None) -> CommandLine:
     """Read a command line; Fail when it is empty, a quote is open, or a placeholder has no value."""
     reader = _Reader(text, values or {})
     reader.read()
     if reader.needs_shell:
-        return Line(("/bin/sh", "-c", "".join(reader.script)), reader.variables)
+        return CommandLine(("/bin/sh", "-c", "".join(reader.script)), reader.variables)
     if not reader.words:
         raise _malformed(text, "it is empty")
-    return Line(tuple(reader.words))
+    return CommandLine(tuple(reader.words))
 
 
 def references(text: str) -> set[str]:

@@ -17,7 +17,7 @@ _REFUSED: Final = -1
 """What the specification answers for a completion that people refused."""
 
 
-class Asks:
+class McpAsks:
     """The open questions of one session."""
 
     def __init__(self, link: RpcLink, opening: Opening) -> None:

@@ -15,7 +15,7 @@ _TEXTS: Final = ("prompt", "message", "text", "input", "query", "task", "instruc
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class TextTool:
     """A tool that takes text. `session` is the parameter, and the member of its results, that names a conversation."""
 
     name: str
@@ -42,7 +42,7 @@ class Tool:
         return found if isinstance(found, str) else None
 
 
-def chosen(listed: Sequence[Any], quirks: Mapping[str, Any]) -> tuple[Tool, Tool | None]:
+def chosen(listed: Sequence[Any], quirks: Mapping[str, Any]) -> tuple[TextTool, TextTool | None]:
     """The tool that is the agent, and the one that goes on with a conversation; raises `PeerError` if no tool does."""
     tools = {tool.name: tool for entry in listed if (tool := _tool(entry, quirks)) is not None}
     wanted = quirks.get("tool")
@@ -62,7 +62,7 @@ def chosen(listed: Sequence[Any], quirks: Mapping[str, Any]) -> tuple[Tool, Tool
     )
 
 
-def _tool(entry: Any, quirks: Mapping[str, Any]) -> Tool | None:
+def _tool(entry: Any, quirks: Mapping[str, Any]) -> TextTool | None:
     """The tool of one row of the list; None when it has no parameter for text."""
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
         return None
@@ -84,4 +84,4 @@ def _tool(entry: Any, quirks: Mapping[str, Any]) -> Tool | None:
     if not preferred:
         return None
     session = quirks.get("session_property")
-    return Tool(entry["name"], preferred[0], properties, session if isinstance(session, str) else "")
+    return TextTool(entry["name"], preferred[0], properties, session if isinstance(session, str) else "")

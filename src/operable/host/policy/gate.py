@@ -16,10 +16,10 @@ from operable.host.policy.call_question import call_of
 from operable.host.policy.call_watch import Alarm, CallWatch
 from operable.host.policy.grants import Grants, Thing, things
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
-from operable.host.policy.rules import Policy, Rule, Ruling
+from operable.host.policy.rules import Policy, PolicyRule, Ruling
 from operable.host.policy.session_record import SessionRecord
 from operable.host.policy.tool_arguments import strings_in
-from operable.host.policy.tool_call import Call, Facts
+from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.policy.tool_map import ToolMap
 from operable.host.session.approvals import Ask, Decision, argument_digest, needs_option, prompt_digest
 from operable.kernel.redact import Known, Redactor
@@ -141,7 +141,9 @@ class Gate:
                 self._remembered.add(question.sealed)
         elif decision.remember:
             effect = ALLOW if decision.allowed else DENY
-            rule = Rule(effect, decision.remember, f"decided in this session by {decision.by or 'somebody'}")
+            rule = PolicyRule(
+                effect, decision.remember, f"decided in this session by {decision.by or 'somebody'}"
+            )
             self.policy = self.policy.with_rules([rule])
         if question is not None and self._is_in_turn:
             self._remember_of_turn(question.about, allowed=decision.allowed)
@@ -261,9 +263,9 @@ class Gate:
 
     def _own(self, tool: str, kind: str, arguments: Mapping[str, Any]) -> Facts:
         at_work = tuple(call.tool_name for call in self._watch.open_calls)
-        return self._facts(Call(tool, kind, dict(arguments), meanwhile=at_work))
+        return self._facts(JudgedCall(tool, kind, dict(arguments), meanwhile=at_work))
 
-    def _facts(self, call: Call) -> Facts:
+    def _facts(self, call: JudgedCall) -> Facts:
         return Facts(call, self.workspace, self.seen_as, self._tools)
 
     def _input(self, prompt: AgentPrompt) -> Decision | Ask:

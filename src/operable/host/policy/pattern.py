@@ -33,7 +33,7 @@ _WORDS = {"command": "its command line", "paths": "its path", "address": "its ad
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class RuleMatch:
     """Whether a rule applies, and what the agent would have to report for that to be certain."""
 
     binds: bool
@@ -67,7 +67,7 @@ class Pattern:
         parts = (self.argument or "").casefold().split("/")
         return bool(name) and name.casefold() in parts
 
-    def match(self, facts: Facts, effect: str) -> Match:
+    def match(self, facts: Facts, effect: str) -> RuleMatch:
         """Whether a rule of this effect applies; what is not known is a match for deny and ask, but not for allow."""
         missing = []
         for holds, known, what in (
@@ -78,8 +78,8 @@ class Pattern:
             if not known:
                 missing.append(what)
             elif not holds:
-                return Match(False)
-        return Match(effect != ALLOW or not missing, " and ".join(missing))
+                return RuleMatch(False)
+        return RuleMatch(effect != ALLOW or not missing, " and ".join(missing))
 
     def _kind(self, facts: Facts, effect: str) -> tuple[bool, bool, str]:
         if self.kind is None:

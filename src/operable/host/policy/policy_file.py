@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.host.policy.pattern import ALLOW, ASK, DENY, EFFECTS, parse
-from operable.host.policy.rules import FULL, Policy, Rule
+from operable.host.policy.rules import FULL, Policy, PolicyRule
 from operable.kernel.errors import Fail
 
 _KNOWN = ("allow", "deny", "ask", "default", "autonomy", "ask_timeout", "budget")
@@ -48,7 +48,7 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
 def policy_from(found: Mapping[str, Any], *, source: str) -> Policy:
     """The policy of a mapping with the keys of a policy file."""
     problems = [f"unknown key {key!r}; known: {', '.join(_KNOWN)}" for key in found if key not in _KNOWN]
-    rules: list[Rule] = []
+    rules: list[PolicyRule] = []
     for effect in EFFECTS:
         rules += _rules(effect, found.get(effect, []), problems)
     default = found.get("default", DENY)
@@ -80,7 +80,7 @@ def _decode(data: bytes, *, is_json: bool) -> Mapping[str, Any]:
     return found
 
 
-def _rules(effect: str, entries: Any, problems: list[str]) -> list[Rule]:
+def _rules(effect: str, entries: Any, problems: list[str]) -> list[PolicyRule]:
     if not isinstance(entries, list):
         problems.append(f"{effect} is a list of patterns")
         return []
@@ -97,7 +97,7 @@ def _rules(effect: str, entries: Any, problems: list[str]) -> list[Rule]:
             parse(item["pattern"])
         except ValueError as error:
             problems.append(f"{where}, {item['pattern']!r}: {error}")
-        rules.append(Rule(effect, item["pattern"], str(item.get("reason", ""))))
+        rules.append(PolicyRule(effect, item["pattern"], str(item.get("reason", ""))))
     return rules
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
-from operable.host.policy.tool_call import Call, Facts
+from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.policy.tool_map import ToolMap
 from operable.wire.events import MUTATING_KINDS
 
@@ -41,7 +41,7 @@ _STRENGTH = {ALLOW: 0, ASK: 1, DENY: 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PolicyRule:
     effect: str
     pattern: str
     reason: str = ""
@@ -52,7 +52,7 @@ class Ruling:
     """The answer of a policy: what to do, and which rule said so (None: the default)."""
 
     effect: str
-    rule: Rule | None = None
+    rule: PolicyRule | None = None
     why: str = ""
     is_certain: bool = (
         True  # the rule matches what was reported, and does not apply merely because something was not
@@ -76,7 +76,7 @@ class Ruling:
 class Policy:
     """An ordered set of rules. Nothing said: every ask is denied."""
 
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[PolicyRule, ...] = ()
     default: str = DENY
     # A ceiling over every allow (AIP-7): a call whose risk reaches it is asked about; 4 is none, 0 asks about everything.
     autonomy: int = FULL
@@ -85,13 +85,13 @@ class Policy:
     ask_timeout: float | None = None
 
     def decide(
-        self, call: Call, workspace: str, seen_as: str = "", *, tools: ToolMap | None = None
+        self, call: JudgedCall, workspace: str, seen_as: str = "", *, tools: ToolMap | None = None
     ) -> Ruling:
         """What the rules say about this call. `seen_as`: what the agent calls the workspace, inside a sandbox."""
         return self.judge(Facts(call, workspace, seen_as or workspace, tools))
 
     def judge(self, facts: Facts) -> Ruling:
-        held: list[tuple[tuple[int, int, int], Rule, str]] = []
+        held: list[tuple[tuple[int, int, int], PolicyRule, str]] = []
         short: dict[
             str, str
         ] = {}  # allow rules that would match if something were reported, and what that is
@@ -117,7 +117,7 @@ class Policy:
             return Ruling(ASK, ruling.rule, f"it is beyond autonomy {self.autonomy}")
         return ruling
 
-    def with_rules(self, rules: Iterable[Rule]) -> "Policy":
+    def with_rules(self, rules: Iterable[PolicyRule]) -> "Policy":
         """The same policy and more rules."""
         return replace(self, rules=(*self.rules, *rules))
 
@@ -162,7 +162,9 @@ class Policy:
         return not everything or self.autonomy < FULL or any(rule.effect != ALLOW for rule in self.rules)
 
 
-def _decisive(held: list[tuple[tuple[int, int, int], Rule, str]]) -> tuple[tuple[int, int, int], Rule, str]:
+def _decisive(
+    held: list[tuple[tuple[int, int, int], PolicyRule, str]],
+) -> tuple[tuple[int, int, int], PolicyRule, str]:
     """The most specific rule that certainly matches, or the strictest of the more specific ones that perhaps do.
 
     It is unknown which of several rules would match if the agent reported what they are about: the strictest applies.

@@ -50,7 +50,7 @@ _DEPTH, _VALUES = 8, 2_000
 
 
 @dataclass(slots=True)
-class Found:
+class ArgumentTargets:
     """What is in arguments, by what it is."""
 
     commands: list[str] = field(default_factory=list)

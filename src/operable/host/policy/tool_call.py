@@ -16,13 +16,13 @@ from functools import cached_property
 from typing import Any
 
 from operable.host.policy.command_line import Command, commands_in
-from operable.host.policy.tool_arguments import Found, lines_of, shown_in, tells
-from operable.host.policy.tool_map import ToolMap, Use
+from operable.host.policy.tool_arguments import ArgumentTargets, lines_of, shown_in, tells
+from operable.host.policy.tool_map import ToolMap, ToolPurpose
 from operable.wire.events import TOOL_KINDS
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class JudgedCall:
     """What is to be judged: one tool call, as its arm reports it, from its announcement and from its question."""
 
     tool: str
@@ -32,7 +32,7 @@ class Call:
     shown: tuple[str, ...] = ()  # titles and texts for people
     unnamed: bool = False  # the agent does not name the tool: `tool` is its title
     meanwhile: tuple[str, ...] = ()  # tools that are at work while the host is asked to do this
-    told: tuple["Call", ...] = ()  # the same call, as it was reported before
+    told: tuple["JudgedCall", ...] = ()  # the same call, as it was reported before
     diffs: tuple[Mapping[str, Any], ...] = ()  # changes that are shown beside the arguments
 
 
@@ -52,7 +52,7 @@ class Argument:
 class Facts:
     """The call in the forms in which patterns look at it, each worked out once."""
 
-    def __init__(self, call: Call, workspace: str, seen_as: str, tools: ToolMap | None = None) -> None:
+    def __init__(self, call: JudgedCall, workspace: str, seen_as: str, tools: ToolMap | None = None) -> None:
         self.tool = call.tool
         self.named = not call.unnamed
         self.names = (call.tool, *call.meanwhile)
@@ -60,8 +60,8 @@ class Facts:
         self._seen_as = seen_as
         self._workspace = workspace
         self.calls = (call, *call.told)
-        self._use = tools.use_of(call.tool) if tools is not None and self.named else Use()
-        self._found = Found()
+        self._use = tools.use_of(call.tool) if tools is not None and self.named else ToolPurpose()
+        self._found = ArgumentTargets()
         for each in self.calls:
             self._found.gather(each.arguments)
         self.kinds = self._kinds()

@@ -21,7 +21,7 @@ MEMBERS: Final = ("command", "path", "address")
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ToolPurpose:
     """What one tool is used for. Empty: the manifest does not say."""
 
     kind: str = ""
@@ -35,8 +35,8 @@ class ToolMap:
 
     def __init__(self, told: Any = None) -> None:
         """From the manifest, which has been checked; what is not understood is left out."""
-        self._exact: dict[str, Use] = {}
-        self._patterns: list[tuple[int, re.Pattern[str], Use]] = []
+        self._exact: dict[str, ToolPurpose] = {}
+        self._patterns: list[tuple[int, re.Pattern[str], ToolPurpose]] = []
         for name, entry in told.items() if isinstance(told, Mapping) else ():
             use = _use(entry)
             if not set(name) & set("*?"):
@@ -47,15 +47,15 @@ class ToolMap:
             self._patterns.append((literal, re.compile(expression, re.DOTALL), use))
         self._patterns.sort(key=lambda entry: -entry[0])
 
-    def use_of(self, name: str) -> Use:
+    def use_of(self, name: str) -> ToolPurpose:
         found = self._exact.get(name)
         if found is not None:
             return found
-        return next((use for _, pattern, use in self._patterns if pattern.fullmatch(name)), Use())
+        return next((use for _, pattern, use in self._patterns if pattern.fullmatch(name)), ToolPurpose())
 
 
-def _use(entry: Any) -> Use:
+def _use(entry: Any) -> ToolPurpose:
     told = entry if isinstance(entry, Mapping) else {"kind": entry}
     kind = told.get("kind")
     members = {name: value for name in MEMBERS if isinstance(value := told.get(name), str)}
-    return Use(kind if kind in TOOL_KINDS else "", **members)
+    return ToolPurpose(kind if kind in TOOL_KINDS else "", **members)

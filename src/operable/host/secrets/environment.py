@@ -7,11 +7,11 @@ user can read them, and they are never inherited by an agent: only what is revea
 import os
 import re
 
-from operable.host.secret_backend import Backend
+from operable.host.secret_backend import SecretBackend
 
 
 def _locate(slug: str) -> str:
     return re.sub(r"[-/]", "_", slug).upper()
 
 
-BACKEND = Backend(name="environment", missing=lambda: None, locate=_locate, read=os.environ.get)
+BACKEND = SecretBackend(name="environment", missing=lambda: None, locate=_locate, read=os.environ.get)

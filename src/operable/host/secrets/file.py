@@ -7,7 +7,7 @@ refused: a user who can change it chooses what the agent logs in with. One newli
 import os
 import stat
 
-from operable.host.secret_backend import Backend
+from operable.host.secret_backend import SecretBackend
 from operable.kernel.errors import Fail
 from operable.state.atomic import advise, make_folder, write_whole
 from operable.state.lock import EXCLUSIVE, held
@@ -76,4 +76,4 @@ def _write(path: str, value: str) -> None:
         ) from error
 
 
-BACKEND = Backend(name="file", missing=lambda: None, locate=_locate, read=_read, write=_write)
+BACKEND = SecretBackend(name="file", missing=lambda: None, locate=_locate, read=_read, write=_write)

@@ -4,7 +4,7 @@ Entries are under the service `operable`, by their slug; a place `SERVICE/USER` 
 `keyring` and a session with an unlocked keyring: a server without one says so instead of asking forever.
 """
 
-from operable.host.secret_backend import Backend
+from operable.host.secret_backend import SecretBackend
 from operable.kernel.errors import Fail
 
 _SERVICE = "operable"
@@ -55,4 +55,4 @@ def _locate(slug: str) -> str:
     return f"{_SERVICE}/{slug}"
 
 
-BACKEND = Backend(name="keyring", missing=_missing, locate=_locate, read=_read, write=_write)
+BACKEND = SecretBackend(name="keyring", missing=_missing, locate=_locate, read=_read, write=_write)

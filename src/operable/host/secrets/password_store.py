@@ -6,7 +6,7 @@ the passphrase); it is not waited for longer than a few seconds.
 
 import shutil
 
-from operable.host.secret_backend import Backend
+from operable.host.secret_backend import SecretBackend
 from operable.kernel.errors import Fail
 from operable.proc.run import output
 from operable.proc.spawn import prepare
@@ -31,7 +31,7 @@ def _read(entry: str) -> str | None:
     return found.stdout.decode("utf-8", "replace").partition("\n")[0]
 
 
-BACKEND = Backend(
+BACKEND = SecretBackend(
     name="password-store",
     missing=lambda: None if shutil.which("pass") else "pass is not installed (apt-get install pass)",
     locate=lambda slug: f"{_FOLDER}/{slug}",

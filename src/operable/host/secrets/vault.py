@@ -6,7 +6,7 @@ with what `vault login` has left.
 
 import shutil
 
-from operable.host.secret_backend import Backend
+from operable.host.secret_backend import SecretBackend
 from operable.kernel.errors import Fail
 from operable.proc.run import output
 from operable.proc.spawn import prepare
@@ -36,7 +36,7 @@ def _read(location: str) -> str | None:
     return found.stdout.decode("utf-8", "replace").removesuffix("\n")
 
 
-BACKEND = Backend(
+BACKEND = SecretBackend(
     name="vault",
     missing=lambda: None if _program() else "neither vault nor bao is installed",
     locate=lambda slug: f"{_FOLDER}/{slug}",

@@ -11,8 +11,8 @@ from operable.host.arm import Answer, CallRevised, CallWithdrawn, ClientCall, La
 from operable.host.policy.call_watch import Alarm
 from operable.host.session.approvals import Ask, Decision
 from operable.host.session.client_methods import DENIED
-from operable.host.session.context import Works
-from operable.host.session.turns import Course
+from operable.host.session.context import SessionContext
+from operable.host.session.turns import TurnMachine
 from operable.wire import events as e
 
 UNASKED = "unasked_tool_call"
@@ -21,7 +21,7 @@ UNASKED = "unasked_tool_call"
 class Answering:
     """The consequences of events, for one session."""
 
-    def __init__(self, works: Works, course: Course) -> None:
+    def __init__(self, works: SessionContext, course: TurnMachine) -> None:
         self._works = works
         self._course = course
 

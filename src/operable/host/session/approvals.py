@@ -91,7 +91,7 @@ def prompt_digest(prompt: AgentPrompt) -> str:
     return argument_digest(prompt.tool_name, shown)
 
 
-class Desk:
+class ApprovalQueue:
     """The open questions of one session. Belongs to the session's loop."""
 
     def __init__(
@@ -256,7 +256,7 @@ def pending_asks(session_folder: str) -> list[Ask]:
 
 
 def answer_ask(session_folder: str, ask_id: str, decision: Decision) -> Ask:
-    """Answer from another process; the question that was answered. Fails as `Desk.answer` does."""
+    """Answer from another process; the question that was answered. Fails as `ApprovalQueue.answer` does."""
     for ask in pending_asks(session_folder):
         if ask.id == ask_id:
             _claim(os.path.join(session_folder, _FOLDER), ask, decision)

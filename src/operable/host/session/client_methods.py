@@ -26,8 +26,8 @@ from operable.host.policy.command_context import with_variables
 from operable.host.policy.command_line import is_system_shell
 from operable.host.policy.gate import Gate
 from operable.host.policy.tool_call import outside
-from operable.host.session.approvals import Ask, Desk
-from operable.host.session.terminals import Terminal
+from operable.host.session.approvals import ApprovalQueue, Ask
+from operable.host.session.terminals import ClientTerminal
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.proc.spawn import PreparedCommand
@@ -78,7 +78,7 @@ class ClientMethods:
         self._missing_is_empty = (
             missing_is_empty  # a quirk: some agents cannot create a file that reads as an error
         )
-        self._terminals: dict[str, Terminal] = {}
+        self._terminals: dict[str, ClientTerminal] = {}
         self._made = 0
         self._waiting: dict[str, asyncio.Event] = {}
 
@@ -87,7 +87,7 @@ class ClientMethods:
         """Whether the agent waits for a command of ours."""
         return bool(self._waiting)
 
-    async def serve(self, call: ClientCall, desk: Desk) -> Reply:
+    async def serve(self, call: ClientCall, desk: ApprovalQueue) -> Reply:
         """Do it; (result, None) or (None, JSON-RPC error)."""
         if not self._granted.get(call.method, False):
             return None, {"code": UNKNOWN, "message": f"{call.method} is not granted"}
@@ -136,7 +136,7 @@ class ClientMethods:
 
     # --- files
 
-    async def _read(self, params: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
+    async def _read(self, params: Mapping[str, Any], desk: ApprovalQueue) -> dict[str, Any]:
         path = self._inside(params.get("path"), "fs/read_text_file")
         ruled = self._gate.rule_reading("fs/read_text_file", {"path": self._named(path)})
         if isinstance(ruled, Ask):
@@ -158,7 +158,7 @@ class ClientMethods:
         text = self._withheld.text(data.decode("utf-8", "replace"))
         return {"content": _window(text, params)}
 
-    async def _write(self, params: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
+    async def _write(self, params: Mapping[str, Any], desk: ApprovalQueue) -> dict[str, Any]:
         path, content = self._inside(params.get("path"), "fs/write_text_file"), params.get("content")
         if not isinstance(content, str):
             raise _RefusedError(INVALID, "content is a string")
@@ -190,7 +190,7 @@ class ClientMethods:
 
     # --- commands
 
-    async def _create(self, params: Mapping[str, Any], desk: Desk) -> dict[str, Any]:
+    async def _create(self, params: Mapping[str, Any], desk: ApprovalQueue) -> dict[str, Any]:
         argv, shown = _argv(params)
         env = _variables(params.get("env"))
         shown = with_variables(shown, env)
@@ -206,7 +206,7 @@ class ClientMethods:
         with self._recorded(begun, "terminal/create"):
             if sum(not each.ended for each in self._terminals.values()) >= TERMINAL_LIMIT:
                 raise _RefusedError(INTERNAL, f"there are {TERMINAL_LIMIT} commands running already")
-            self._terminals[name] = Terminal(
+            self._terminals[name] = ClientTerminal(
                 self._confine(argv, env, cwd),
                 size,
                 withheld=self._withheld,
@@ -214,7 +214,7 @@ class ClientMethods:
             )
         return {"terminalId": name}
 
-    def _terminal_ended(self, begun: OpenRecord, terminal: Terminal) -> None:
+    def _terminal_ended(self, begun: OpenRecord, terminal: ClientTerminal) -> None:
         self._gate.record.end_own(begun, "terminal/create", later=True, **(terminal.exit_status() or {}))
 
     def _folder(self, cwd: Any) -> str:
@@ -246,13 +246,15 @@ class ClientMethods:
             del self._terminals[str(params["terminalId"])]
         return {}
 
-    def _known(self, params: Mapping[str, Any]) -> Terminal:
+    def _known(self, params: Mapping[str, Any]) -> ClientTerminal:
         terminal = self._terminals.get(str(params.get("terminalId")))
         if terminal is None:
             raise _RefusedError(NOT_FOUND, "there is no such terminal")
         return terminal
 
-    async def _permit(self, tool: str, kind: str, arguments: Mapping[str, Any], desk: Desk) -> OpenRecord:
+    async def _permit(
+        self, tool: str, kind: str, arguments: Mapping[str, Any], desk: ApprovalQueue
+    ) -> OpenRecord:
         """The record of what may now be done; it is on disk."""
         found = self._gate.rule_own(tool, kind, arguments)
         if isinstance(found, Ask):

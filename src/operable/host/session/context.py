@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from operable.host.policy.gate import Gate
-from operable.host.session.approvals import Desk
+from operable.host.session.approvals import ApprovalQueue
 from operable.host.session.budget import Budget
 from operable.host.session.client_methods import ClientMethods
-from operable.host.session.link import Link
+from operable.host.session.link import AgentLink
 from operable.host.session.log import SessionLog
 from operable.host.session.registry import ALIVE, SessionHome, timestamp
 from operable.kernel.errors import Fail
@@ -37,18 +37,18 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Works:
+class SessionContext:
     """The shared parts. `link`, `on_collapse` and `on_idle` are set by the session that they belong to."""
 
     home: SessionHome
     log: SessionLog
     gate: Gate
-    desk: Desk
+    desk: ApprovalQueue
     budget: Budget
     methods: ClientMethods
     limits: Limits = field(default_factory=Limits)
     learn: Callable[[], object] = lambda: None  # called before each turn
-    link: Link = field(init=False)
+    link: AgentLink = field(init=False)
     on_collapse: Callable[[Fail], object] = field(init=False)
     on_idle: Callable[[], object] = field(init=False)
     failure: Fail | None = None  # what the host itself could not do

@@ -45,7 +45,7 @@ def no_process(words: tuple[str, ...]) -> PreparedCommand:
     raise ValueError(f"there is nothing to start with {words}")
 
 
-class Link:
+class AgentLink:
     """One agent, from its arm's point of view on one side and its process on the other."""
 
     def __init__(

@@ -73,7 +73,7 @@ class SessionLog:
         self._window: deque[list[Record]] = deque()
         self._sizes: deque[int] = deque()
         self._window_size = 0
-        self._readers: weakref.WeakSet[Reader] = weakref.WeakSet()
+        self._readers: weakref.WeakSet[LogReader] = weakref.WeakSet()
         self._changed = asyncio.Event()
         self._fd, self._size, self.last_id = _open_newest(folder)
 
@@ -133,9 +133,9 @@ class SessionLog:
         ended = [self._held.pop(voice) for voice in voices if voice in self._held]
         return [_saying(event, mask.flush()) for mask, event in ended]
 
-    def reader(self, after: int = 0) -> "Reader":
+    def reader(self, after: int = 0) -> "LogReader":
         """A reader in this process that begins behind the event with this number; 0: at the first."""
-        reader = Reader(self, after)
+        reader = LogReader(self, after)
         self._readers.add(reader)
         return reader
 
@@ -230,7 +230,7 @@ class SessionLog:
                 os.unlink(path)
 
 
-class Reader:
+class LogReader:
     """One reader in the owner's process: where it is, and nothing else until it asks."""
 
     def __init__(self, log: SessionLog, after: int) -> None:

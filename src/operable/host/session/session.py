@@ -1,9 +1,9 @@
 """One conversation with one agent: turns in, events out, each durable before it is seen, under the rules that were given.
 
 Theory of operation. The link gives everything that one chunk of the agent's output meant; `took` sorts it into events and
-consequences, and `Works.commit` appends the events with one write, then carries out the consequences: a question goes to the
-gate, a request is served, a turn's end is noted. Readers, the sender included, read the log. So nothing is shown, decided
-or answered that is not on disk.
+consequences, and `SessionContext.commit` appends the events with one write, then carries out the consequences: a question
+goes to the gate, a request is served, a turn's end is noted. Readers, the sender included, read the log. So nothing is
+shown, decided or answered that is not on disk.
 
 The session, not the agent, guarantees the shape of a turn (`operable.host.session.turns`). What the process does (exit,
 noise, lines without end) becomes events, never exceptions. Lifecycle words are those of AIP-46: starting, running, then
@@ -19,14 +19,14 @@ from operable.host.arm import CallRevised, Happening, Message, NeedsAuth, Noise,
 from operable.host.session import refusals
 from operable.host.session.answers import ACTS, Answering
 from operable.host.session.approvals import Ask, Decision
-from operable.host.session.context import Consequence, Works
-from operable.host.session.link import Link
+from operable.host.session.context import Consequence, SessionContext
+from operable.host.session.link import AgentLink
 from operable.host.session.log import SessionLog
 from operable.host.session.log_files import USER_MESSAGE, Record
 from operable.host.session.registry import ERROR, EXITED, KILLED, RUNNING, SessionHome
 from operable.host.session.transport import Transport
 from operable.host.session.turn import Turn
-from operable.host.session.turns import Course
+from operable.host.session.turns import TurnMachine
 from operable.kernel.errors import Fail
 from operable.wire import events as e
 
@@ -36,8 +36,8 @@ class Session:
 
     def __init__(
         self,
-        works: Works,
-        make_link: Callable[["Session"], Link],
+        works: SessionContext,
+        make_link: Callable[["Session"], AgentLink],
         on_close: Callable[[], object] | None = None,
     ) -> None:
         self.opened: Opened | None = None
@@ -45,7 +45,7 @@ class Session:
         works.link = self._link = make_link(self)
         works.on_collapse = self._collapse
         works.on_idle = self._leave
-        self._course = Course(works)
+        self._course = TurnMachine(works)
         self._answering = Answering(works, self._course)
         self._on_close = on_close
         self._ready: asyncio.Future[None] | None = None
@@ -153,7 +153,7 @@ class Session:
         digest: str = "",
         by: str = "caller",
     ) -> None:
-        """Answer a question (`agent-prompt`). Fails as `Desk.answer` does; the first answer counts."""
+        """Answer a question (`agent-prompt`). Fails as `ApprovalQueue.answer` does; the first answer counts."""
         self._works.desk.answer(
             request_id, Decision(allowed, reason, by, option_id, content, remember, digest=digest)
         )

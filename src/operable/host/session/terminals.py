@@ -16,7 +16,7 @@ from operable.proc.child import Child, ChildEnd
 from operable.proc.spawn import PreparedCommand
 
 
-class Terminal:
+class ClientTerminal:
     """A running command on the caller's loop."""
 
     def __init__(
@@ -25,7 +25,7 @@ class Terminal:
         limit: int,
         *,
         withheld: Known,
-        on_end: Callable[["Terminal"], object] = lambda _: None,
+        on_end: Callable[["ClientTerminal"], object] = lambda _: None,
     ) -> None:
         self._limit = limit
         self._on_end = on_end

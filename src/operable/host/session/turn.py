@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from operable.host.session.log import Reader
+from operable.host.session.log import LogReader
 from operable.wire.events import AgentError, AnyEvent, Failure, TextDelta, ToolCall, TurnEnd, Usage
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class TurnResult:
 class Turn:
     """The events of one turn, each durable before it is here; ends after its turn-end."""
 
-    def __init__(self, session: "Session", reader: Reader, text: str) -> None:
+    def __init__(self, session: "Session", reader: LogReader, text: str) -> None:
         self.begun = False  # the message has gone to the agent
         self.text = text  # what was sent
         self.limit: float | None = None  # seconds that it may take

@@ -13,7 +13,7 @@ import msgspec
 from operable.host.arm import Message
 from operable.host.session.approvals import Ask
 from operable.host.session.budget import Exceeded
-from operable.host.session.context import Consequence, Works
+from operable.host.session.context import Consequence, SessionContext
 from operable.host.session.registry import timestamp
 from operable.host.session.turn import Turn
 from operable.kernel.errors import Fail
@@ -22,10 +22,10 @@ from operable.wire import events as e
 _CHOICES = (e.Choice("allow", "Go on", "allow_once"), e.Choice("deny", "Stop", "reject_once"))
 
 
-class Course:
+class TurnMachine:
     """The turns of one session, one after the other."""
 
-    def __init__(self, works: Works) -> None:
+    def __init__(self, works: SessionContext) -> None:
         self.turn: Turn | None = None
         self.busy = False
         self.stale = False

@@ -15,11 +15,11 @@ from operable.host.arm import Arm, Opening
 from operable.host.policy.gate import Gate
 from operable.host.policy.pattern import ASK
 from operable.host.policy.rules import Policy
-from operable.host.session.approvals import TIMEOUT, Desk, OnAsk
+from operable.host.session.approvals import TIMEOUT, ApprovalQueue, OnAsk
 from operable.host.session.budget import Budget
 from operable.host.session.client_methods import ClientMethods, Confine
-from operable.host.session.context import Limits, Works
-from operable.host.session.link import Connect, Link, Spawn, no_process
+from operable.host.session.context import Limits, SessionContext
+from operable.host.session.link import AgentLink, Connect, Spawn, no_process
 from operable.host.session.log import SessionLog
 from operable.host.session.registry import (
     ERROR,
@@ -116,11 +116,11 @@ def _session(
         kinds_of_mode=start.kinds_of_mode,
         secrets=start.secrets,
     )
-    works = Works(
+    works = SessionContext(
         home=home,
         log=SessionLog(home.folder, secrets=start.secrets),
         gate=gate,
-        desk=Desk(
+        desk=ApprovalQueue(
             home.folder,
             timeout=policy.ask_timeout or TIMEOUT,
             on_ask=start.on_ask,
@@ -146,8 +146,8 @@ def _session(
     return session
 
 
-def _link(start: Start, opening: Opening, session: Session) -> Link:
-    return Link(
+def _link(start: Start, opening: Opening, session: Session) -> AgentLink:
+    return AgentLink(
         start.arm,
         start.spawn,
         opening,

@@ -1,8 +1,9 @@
 """From a manifest's sandbox block to a place where an agent can run: mounts, network, limits, secrets, and a report.
 
 Theory of operation. `confine` decides everything that can be decided before anything runs, and refuses what cannot be
-enforced; `Confined.wrap` then makes of each command (the agent, one process per turn, its terminals) one that runs inside;
-`close` takes away what the session had on this machine: proxy, control groups, private folder with its secret files.
+enforced; `ConfinedAgent.wrap` then makes of each command (the agent, one process per turn, its terminals) one that runs
+inside; `close` takes away what the session had on this machine: proxy, control groups, private folder with its secret
+files.
 
 Decisions. `local` is host access: for trusted manifests only, and what it leaves open is in the report. Providers whose
 children's environment others can read are refused together with `auth` (AIP-45), unless the operator accepts that in so
@@ -60,7 +61,7 @@ _DROPPED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ConfinementRequest:
     """What a session asks for."""
 
     sandbox: SandboxBlock
@@ -85,7 +86,7 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class Confined:
+class ConfinedAgent:
     """A place that is ready. A context manager; `close` may be called twice."""
 
     provider: str
@@ -152,7 +153,7 @@ def provider(name: str) -> Sandbox:
         ) from problem
 
 
-def confine(wanted: Wanted) -> Confined:
+def confine(wanted: ConfinementRequest) -> ConfinedAgent:
     """Prepare the place. Nothing is left behind when it fails."""
     box = provider(wanted.sandbox.provider)
     _admit(box, wanted)
@@ -160,7 +161,7 @@ def confine(wanted: Wanted) -> Confined:
     known = wanted.known
     if known is None:
         known = Known() if wanted.vault is None else wanted.vault.known
-    place = Confined(box.name, (), None, known=known, _folder=folder)
+    place = ConfinedAgent(box.name, (), None, known=known, _folder=folder)
     try:
         if box.elsewhere:
             _prepare_elsewhere(place, box, wanted)
@@ -172,7 +173,7 @@ def confine(wanted: Wanted) -> Confined:
     return place
 
 
-def _admit(box: Sandbox, wanted: Wanted) -> None:
+def _admit(box: Sandbox, wanted: ConfinementRequest) -> None:
     if wanted.sandbox.read_only:
         raise Fail(
             "authz",
@@ -202,7 +203,7 @@ def _admit(box: Sandbox, wanted: Wanted) -> None:
         raise Fail("config", "SANDBOX_UNAVAILABLE", f"{box.name}: {reason}", target=box.name)
 
 
-def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None:
+def _prepare(place: ConfinedAgent, box: Sandbox, wanted: ConfinementRequest, folder: str) -> None:
     block = wanted.sandbox
     egress = block.network.egress
     inside = box.name not in OUTSIDE
@@ -242,7 +243,7 @@ def _prepare(place: Confined, box: Sandbox, wanted: Wanted, folder: str) -> None
     _conclude(place, wanted)
 
 
-def _prepare_elsewhere(place: Confined, box: Sandbox, wanted: Wanted) -> None:
+def _prepare_elsewhere(place: ConfinedAgent, box: Sandbox, wanted: ConfinementRequest) -> None:
     from operable.host.start.remote import place_elsewhere
 
     block = wanted.sandbox
@@ -259,7 +260,7 @@ def _prepare_elsewhere(place: Confined, box: Sandbox, wanted: Wanted) -> None:
     _conclude(place, wanted)
 
 
-def _conclude(place: Confined, wanted: Wanted) -> None:
+def _conclude(place: ConfinedAgent, wanted: ConfinementRequest) -> None:
     """The report, with what this host itself does not do."""
     block = wanted.sandbox
     place.timeout = None if block.limits.timeout_ms is None else block.limits.timeout_ms / 1000

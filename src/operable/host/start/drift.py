@@ -25,7 +25,7 @@ _PROVES: dict[type, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DriftDifference:
     """One word about which the sources differ. None: that source does not say."""
 
     word: str
@@ -45,12 +45,12 @@ class Difference:
 
 def differences(
     manifest: AgentCli, opened: Opened | None, observed: Mapping[str, bool] | None = None
-) -> list[Difference]:
+) -> list[DriftDifference]:
     """Where manifest, handshake and observation differ. Modes and models of the manifest are compared by name."""
     found = []
     offered = opened.observed if opened is not None else {}
     for word in WORDS:
-        said = Difference(
+        said = DriftDifference(
             word, getattr(manifest.capabilities, word), offered.get(word), (observed or {}).get(word)
         )
         if len({value for value in said.sources.values() if value is not None}) > 1:
@@ -98,7 +98,7 @@ def notice(manifest: AgentCli, opened: Opened | None, session_id: str) -> e.Noti
     return e.Notice("drift", text, session_id, data)
 
 
-def _unknown_names(manifest: AgentCli, opened: Opened) -> list[Difference]:
+def _unknown_names(manifest: AgentCli, opened: Opened) -> list[DriftDifference]:
     """Modes that the manifest leaves to the protocol and that the agent does not have."""
     if not opened.modes:
         return []
@@ -106,7 +106,7 @@ def _unknown_names(manifest: AgentCli, opened: Opened) -> list[Difference]:
     quirks = manifest.metadata.get("operable")
     called = quirks.get("mode_ids", {}) if isinstance(quirks, dict) else {}
     return [
-        Difference(f"mode {name}", True, offered=False, observed=None)
+        DriftDifference(f"mode {name}", True, offered=False, observed=None)
         for name in by_protocol
         if called.get(name, name) not in opened.modes and name != "default"
     ]

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from operable.host.audit.chain import Audit
 from operable.host.start.choices import quirks_of
-from operable.host.start.confinement import Confined, Wanted, confine
+from operable.host.start.confinement import ConfinedAgent, ConfinementRequest, confine
 from operable.host.start.program_folders import program_folders
 from operable.host.start.remote import key_reference
-from operable.host.start.vault import Actor, Use, Vault
+from operable.host.start.vault import Actor, SecretUse, Vault
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.kernel.redact.credentials import read_credentials
@@ -42,13 +42,13 @@ class Placing:
     unneeded: frozenset[str] = field(default_factory=frozenset)
 
 
-def place(loaded: Loaded, placing: Placing, binary: str) -> Confined:
+def place(loaded: Loaded, placing: Placing, binary: str) -> ConfinedAgent:
     """Make the place; Fail says what cannot be enforced or must not be combined."""
     manifest = loaded.as_(AgentCli)
     vault = vault_of(loaded, placing)
     block = sandbox_of(loaded)
     return confine(
-        Wanted(
+        ConfinementRequest(
             block,
             placing.workspace,
             trusted=placing.trusted,
@@ -168,7 +168,7 @@ def login_variables(loaded: Loaded, placing: Placing) -> dict[str, str]:
     return found
 
 
-def _used(audit: Audit, use: Use) -> None:
+def _used(audit: Audit, use: SecretUse) -> None:
     decision = "deny" if use.action.endswith("denied") else "allow"
     audit.record(
         "secret.use",

@@ -8,10 +8,10 @@ variables only. One process per turn would be one machine per turn, without what
 
 from operable.host.arm import Arm
 from operable.host.launch.process import run
-from operable.host.launch.readiness import Ready
+from operable.host.launch.readiness import ReadyProgram
 from operable.host.launch.version import Version, find, in_range, mismatch
 from operable.host.launch.words import line
-from operable.host.start.confinement import Confined
+from operable.host.start.confinement import ConfinedAgent
 from operable.host.start.secret_delivery import Delivered
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
@@ -84,7 +84,7 @@ def admit(manifest: AgentCli, arm: Arm, logged_in: bool) -> None:
         )
 
 
-def ready_elsewhere(manifest: AgentCli, confined: Confined) -> Ready:
+def ready_elsewhere(manifest: AgentCli, confined: ConfinedAgent) -> ReadyProgram:
     """Ask the program for its version where it will run; Fail version_mismatch. Blocking."""
     block = manifest.version_check
     text = block.cmd.strip()
@@ -99,7 +99,7 @@ def ready_elsewhere(manifest: AgentCli, confined: Confined) -> Ready:
     if not in_range(found, block.range):
         why = f"it is {found} on that machine; the manifest wants {block.range}"
         raise mismatch(manifest.name, manifest.bin, Version(found, fits=False, why=why))
-    return Ready(manifest.bin, {}, found)
+    return ReadyProgram(manifest.bin, {}, found)
 
 
 def _refused(manifest: AgentCli, why: str) -> Fail:

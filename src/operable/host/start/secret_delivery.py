@@ -19,7 +19,7 @@ from operable.kernel.redact import Known
 from operable.proc.sandbox.egress.substitutes import Substitute
 
 if TYPE_CHECKING:
-    from operable.host.start.vault import Secret, Vault
+    from operable.host.start.vault import SecretValue, Vault
     from operable.manifest.kinds.secrets import Exposure
     from operable.manifest.kinds.secrets import Secret as Entry
 
@@ -61,7 +61,7 @@ class _Delivery:
     delivered: Delivered
     home: str
     egress: tuple[str, ...]
-    secret: Secret | None = None
+    secret: SecretValue | None = None
 
     def run(self) -> None:
         known = [each for each in self.entry.exposures if each.kind in (_ENV, _FILE, _EGRESS)]

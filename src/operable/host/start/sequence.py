@@ -17,7 +17,7 @@ from operable.host.audit.chain import Audit
 from operable.host.http.address import remote_address
 from operable.host.http.auth import authorization
 from operable.host.http.transport import Remote
-from operable.host.launch.readiness import Launch, Ready, areadiness
+from operable.host.launch.readiness import Launch, ReadyProgram, areadiness
 from operable.host.launch.rights import rights
 from operable.host.launch.store import SecretStore
 from operable.host.policy.rules import Policy
@@ -35,7 +35,7 @@ from operable.host.start.choices import (
     opening_of,
     quirks_of,
 )
-from operable.host.start.confinement import Confined, provider
+from operable.host.start.confinement import ConfinedAgent, provider
 from operable.host.start.options import StartOptions, options_from
 from operable.host.start.placement import LoginFiles, Placing, login_variables, place, sandbox_of, vault_of
 from operable.host.start.protocols import arm_for
@@ -94,8 +94,8 @@ async def _start(
     arm: Arm,
     chosen: Spawn,
     wanted: StartOptions,
-    ready: Ready,
-    confined: Confined,
+    ready: ReadyProgram,
+    confined: ConfinedAgent,
     registry: Registry,
 ) -> Session:
     """Everything is decided: spawn, shake hands, compare."""
@@ -256,7 +256,9 @@ def _launch(loaded: Loaded, wanted: StartOptions, login: Mapping[str, str], vaul
     )
 
 
-def _login_files(loaded: Loaded, wanted: StartOptions, ready: Ready, confined: Confined) -> LoginFiles:
+def _login_files(
+    loaded: Loaded, wanted: StartOptions, ready: ReadyProgram, confined: ConfinedAgent
+) -> LoginFiles:
     passed = environment(inherit=sandbox_of(loaded).env.passthrough)
     variables = {**passed, **ready.env, **wanted.env}
     found = LoginFiles(
@@ -271,7 +273,7 @@ def _login_files(loaded: Loaded, wanted: StartOptions, ready: Ready, confined: C
 
 
 def _spawner(
-    manifest: AgentCli, chosen: Spawn, ready: Ready, wanted: StartOptions, confined: Confined
+    manifest: AgentCli, chosen: Spawn, ready: ReadyProgram, wanted: StartOptions, confined: ConfinedAgent
 ) -> Callable[[tuple[str, ...]], PreparedCommand]:
     env = {**ready.env, **chosen.env, **wanted.env}
     confined.known.add(*secret_values(env))  # also what the readiness of the agent has added: its login

@@ -2,7 +2,7 @@
 
 Theory of operation. A `Vault` joins an inventory (`SECRETS.md`) with the backends in `secrets/`. `reveal` checks the grants
 before any backend is asked, fetches, and informs `on_use`, allowed or not; what it fetched is `known` from
-then on. What comes back is a `Secret`, which shows its value only on request: not to `print`, not to a log, not to
+then on. What comes back is a `SecretValue`, which shows its value only on request: not to `print`, not to a log, not to
 pickle. Where it goes from here is for `delivery`.
 
 An entry is found by its `backend` (`vault://pass/team/key` or `pass://team/key`: backend and place), or else by its slug
@@ -28,7 +28,7 @@ _INDIRECT = "vault"  # vault://DRIVER/PATH names a driver; every other scheme is
 _SHORT = {"pass": "password-store", "env": "environment"}  # what people call them
 
 
-class Secret:
+class SecretValue:
     """A value that does not show itself."""
 
     __slots__ = ("_value", "slug")
@@ -79,7 +79,7 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class SecretUse:
     """What the audit learns of one use: never the value."""
 
     action: str  # secret.reveal, or secret.reveal.denied
@@ -102,17 +102,17 @@ class Vault:
     inventory: Secrets
     actor: Actor
     backends: tuple[str, ...] = ("environment",)
-    on_use: Callable[[Use], object] = lambda _: None
+    on_use: Callable[[SecretUse], object] = lambda _: None
     context: Mapping[str, str] = field(default_factory=dict)
     known: Known = field(default_factory=Known, repr=False)  # learns every value before it is handed out
 
-    def reveal(self, slug: str, purpose: str) -> Secret:
+    def reveal(self, slug: str, purpose: str) -> SecretValue:
         """Fail authz/SECRET_DENIED, not_found/SECRET_UNKNOWN or SECRET_MISSING; nothing is fetched before it is allowed."""
         entry, granted = self._entitled("reveal", slug, purpose)
         value = self._fetch(entry)
         self.known.add(value)
         self._tell("secret.reveal", slug, purpose, granted)
-        return Secret(slug, value)
+        return SecretValue(slug, value)
 
     def keep(self, slug: str, value: str, purpose: str) -> None:
         """Put a new value where `reveal` will find it. Fail like `reveal`, or config/SECRET_NOT_WRITABLE."""
@@ -170,7 +170,7 @@ class Vault:
         return [_place(entry.backend)] if entry.backend else [(name, None) for name in self.backends]
 
     def _tell(self, action: str, slug: str, purpose: str, granted_by: str | None) -> None:
-        self.on_use(Use(action, slug, self.actor.user_id, purpose, granted_by, self.context))
+        self.on_use(SecretUse(action, slug, self.actor.user_id, purpose, granted_by, self.context))
 
 
 def _place(uri: str) -> tuple[str, str]:

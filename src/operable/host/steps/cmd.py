@@ -5,7 +5,7 @@ With `interactive: true` it runs on a terminal of its own that is joined to the 
 """
 
 from operable.host.launch.process import judge
-from operable.host.launch.step import Step, StepFailed, StepJob
+from operable.host.launch.step import StepFailed, StepJob, StepKind
 from operable.kernel.errors import Fail
 
 _SAID = 2000
@@ -54,4 +54,4 @@ def _on_terminal(job: StepJob) -> None:
         raise StepFailed(f"the command ended with {end.status}")
 
 
-STEP = Step("cmd", _run, needs_person=lambda step: bool(step.interactive))
+STEP = StepKind("cmd", _run, needs_person=lambda step: bool(step.interactive))

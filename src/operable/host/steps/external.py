@@ -8,7 +8,7 @@ With `callback`, the browser comes back to an address on this machine that is va
 from urllib.parse import urlencode, urlsplit
 
 from operable.host.launch.login.callback import Receiver, origin
-from operable.host.launch.step import Question, Step, StepFailed, StepJob
+from operable.host.launch.step import Question, StepFailed, StepJob, StepKind
 from operable.host.launch.words import fill, references
 from operable.kernel.errors import Fail
 
@@ -69,4 +69,4 @@ def _open(job: StepJob, url: str) -> None:
     job.somebody.open_url(url, job.step.description or f"setup step {job.step.id}")
 
 
-STEP = Step("external", _run, needs_person=lambda _: True, takes_answer=True)
+STEP = StepKind("external", _run, needs_person=lambda _: True, takes_answer=True)

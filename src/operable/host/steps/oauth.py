@@ -7,7 +7,7 @@ client_id, scopes). A secret without that cannot be authorized here, and the ste
 import json
 
 from operable.host.launch.login.oauth import authorize
-from operable.host.launch.step import Step, StepFailed, StepJob
+from operable.host.launch.step import StepFailed, StepJob, StepKind
 from operable.kernel.errors import Fail
 
 
@@ -27,4 +27,4 @@ def _run(job: StepJob) -> str:
     return json.dumps(token)
 
 
-STEP = Step("oauth", _run, needs_person=lambda _: True)
+STEP = StepKind("oauth", _run, needs_person=lambda _: True)

@@ -5,7 +5,7 @@ empty answer means the default. An answer that is none of the choices is asked f
 beforehand fails the step.
 """
 
-from operable.host.launch.step import Question, Step, StepFailed, StepJob
+from operable.host.launch.step import Question, StepFailed, StepJob, StepKind
 from operable.host.launch.words import show
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import OptionsCmd
@@ -73,4 +73,4 @@ def _accepted(question: Question, answer: str) -> str:
     return answer
 
 
-STEP = Step("prompt", _run, needs_person=lambda _: True, takes_answer=True)
+STEP = StepKind("prompt", _run, needs_person=lambda _: True, takes_answer=True)

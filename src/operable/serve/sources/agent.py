@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from operable.host.launch.discover import Discovery, Found
+from operable.host.launch.discover import DiscoveredManifest, Discovery
 from operable.host.launch.install import Installation
 from operable.host.launch.ledger import Ledger, Scope
 from operable.host.launch.places import Places
@@ -32,7 +32,7 @@ def find(workspace: str) -> Iterator[Operable]:
             yield _described(each, workspace, places, ledger)
 
 
-def _described(each: Found, workspace: str, places: Places, ledger: Ledger) -> Operable:
+def _described(each: DiscoveredManifest, workspace: str, places: Places, ledger: Ledger) -> Operable:
     if each.problem is not None:
         return _operable(each, health="broken", problem=each.problem)
     if not each.trusted:
@@ -63,7 +63,7 @@ def _auth(manifest: AgentCli, workspace: str, ledger: Ledger) -> str:
     return login_state(state.env, state.paths, workspace, can_be_asked=can_be_asked)
 
 
-def _operable(each: Found, **more: Any) -> Operable:
+def _operable(each: DiscoveredManifest, **more: Any) -> Operable:
     given = {"auth": "unknown", **more}
     return Operable(
         "agent", each.name, version=each.version, description=each.description, place=each.path, **given

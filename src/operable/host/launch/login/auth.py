@@ -15,12 +15,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from operable.host.launch.installer import Progress, Report
+from operable.host.launch.installer import InstallProgress, Report
 from operable.host.launch.ledger import AuthState, Ledger, Scope
 from operable.host.launch.lock import exclusive
 from operable.host.launch.login.callback import Receiver
 from operable.host.launch.places import Places
-from operable.host.launch.process import Surroundings, judge, run
+from operable.host.launch.process import CommandSurroundings, judge, run
 from operable.host.launch.step import Person
 from operable.host.launch.words import references
 from operable.kernel.canonical import digest
@@ -46,7 +46,7 @@ class Authentication:
     scope: Scope
     places: Places
     ledger: Ledger
-    surroundings: Surroundings
+    surroundings: CommandSurroundings
     given: Mapping[str, str]
     person: Person | None = None
     report: Report = lambda _: None
@@ -99,7 +99,7 @@ class Authentication:
         terminal = self.person.terminal if self.person else None
         if login.interactive and terminal is None:
             raise self.required("its login needs a person at a terminal")
-        self.report(Progress("login", f"logging in: {login.cmd}"))
+        self.report(InstallProgress("login", f"logging in: {login.cmd}"))
         self.ledger.login_is(self.scope, "logging-in")
         deadline = time.monotonic() + LOGIN_TIMEOUT
         try:
@@ -175,7 +175,7 @@ class Authentication:
         with exclusive(name, timeout=2 * REFRESH_TIMEOUT, what=f"refreshing {self.name}", stop=self.stop):
             if not self._due(every):
                 return  # another host has just done it
-            self.report(Progress("refresh", "refreshing the login"))
+            self.report(InstallProgress("refresh", "refreshing the login"))
             try:
                 done = self.surroundings.run(refresh.cmd, timeout=REFRESH_TIMEOUT)
                 why = None if done.status == 0 else f"its refresh ended with {done.status}"
