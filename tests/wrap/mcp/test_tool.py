@@ -13,7 +13,7 @@ from tests.app.test_invocation import ended, written
 from tests.cli.drive import PROGRAM, running
 from tests.tool.drive import SIGTERM, Outcome
 
-SERVER = f"{sys.executable} {Path(__file__).parents[1] / 'mcp_server.py'}"
+SERVER = f"{sys.executable} {Path(__file__).with_name('mcp_server.py')}"
 
 
 # The SDK is loaded by both sides of every call: seconds of work each, on a machine that may be busy.
