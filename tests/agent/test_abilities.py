@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.agent.loop.excerpt import excerpt
+from operable.agent.loop.round import excerpt
 from tests.agent.scene import scene, use
 
 PNG = base64.b64decode(

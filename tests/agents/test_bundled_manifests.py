@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import operable.host
-from operable.agent.acp.settings import _MODES
+from operable.agent.acp.answers import _MODES
 from operable.host import define_agent_cli
 from operable.host.start.choices import protocol_mode
 from operable.host.start.protocols import arm_for

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from operable.app.answers import Answer
-from operable.app.invocation import acall, call
-from operable.app.output import Listener
+from operable.app.invocation import Listener, acall, call
 from operable.app.packages import Package
 from operable.kernel.errors import Fail
 from tests.app.making import approved, made

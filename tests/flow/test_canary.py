@@ -19,7 +19,7 @@ from operable.flow.audit.attestation import evidence_payload, make_evidence, ver
 from operable.flow.audit.evidence import verify_execution
 from operable.flow.contracts import Surroundings, known
 from operable.flow.errors import FlowError
-from operable.flow.rpc.errors import rpc_error
+from operable.flow.rpc.protocol import rpc_error
 from operable.flow.run.credentials import materialise
 from operable.flow.run.executor import ExecOptions, execute, preview
 from operable.flow.trust.identity.sessions import (

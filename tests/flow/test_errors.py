@@ -7,7 +7,7 @@ import pytest
 
 import operable.flow
 from operable.flow.errors import EXACT, MEANINGS, TYPES, FlowError, error_type, known_code
-from operable.flow.rpc.errors import rpc_error
+from operable.flow.rpc.protocol import rpc_error
 from operable.kernel.errors import CATEGORIES, Fail
 
 # Words that the contract does not have; its clients see an internal error.

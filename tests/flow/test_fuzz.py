@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from operable.flow.compile.target import compile_manifest, listed_targets
 from operable.flow.errors import FlowError
-from operable.flow.graph.mermaid import mermaid
-from operable.flow.graph.model import graph
+from operable.flow.graph.model import graph, mermaid
 from operable.flow.graph.svg import svg
 from operable.flow.manifest.conversion import convert
 from operable.flow.manifest.lint.rule import lint

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.lint.canaries import canary, leak
+from operable.lint.checks.leaked_secret import canary, leak
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.run.contract import Contract, contract_of
+from operable.run.contract import Contract, contract_at, contract_of
 from tests.run.fake import tool
 
 
@@ -42,3 +42,22 @@ def test_a_program_that_does_not_describe_itself_is_said_to_be_so(tmp_path):
     with pytest.raises(Fail) as caught:
         contract_of(tool(tmp_path, "sys.exit(2)"))
     assert caught.value.code == "CONTRACT_UNAVAILABLE"
+
+
+def test_a_directory_is_the_sum_of_its_files(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps({"$defs": {"hit": {}}}))
+    (tmp_path / "b.json").write_text(json.dumps({"commands": []}))
+    (tmp_path / "notes.txt").write_text("not JSON")
+    found = contract_at(str(tmp_path))
+    assert (found.schema, found.capabilities) == ({"$defs": {"hit": {}}}, {"commands": []})
+
+
+def test_a_directory_without_any_is_an_error(tmp_path):
+    with pytest.raises(Fail, match="contains neither an event schema"):
+        contract_at(str(tmp_path))
+
+
+def test_a_file_in_a_directory_that_is_none_is_named(tmp_path):
+    (tmp_path / "a.json").write_text("[")
+    with pytest.raises(Fail, match=r"a\.json is not JSON"):
+        contract_at(str(tmp_path))

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from operable.flow.errors import EXACT, MEANINGS, FlowError
-from operable.flow.rpc.errors import rpc_error
+from operable.flow.rpc.protocol import rpc_error
 from operable.kernel import errors
 from tools.failures import ERRNO, Failure, failures
 from tools.markdown import code, table

@@ -3,7 +3,7 @@
 from itertools import groupby
 
 from operable.spec import Requirement, requirements
-from operable.spec.behaviours import titles
+from operable.spec.data_files import titles
 from tools.requirements import evidence
 
 PATH = "docs/reference/requirements.md"

@@ -1,20 +1,24 @@
 """A conversation, put together from the options: provider, session, tools, instructions, permissions."""
 
-from collections.abc import Callable, Mapping
+import logging
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from operable.agent import abilities
 from operable.agent.instructions import system_prompt
 from operable.agent.places import new_session_id, sessions_folder
 from operable.agent.provider import model as models
 from operable.agent.secrecy import known_secrets
 from operable.agent.session.conversation import DEFAULT_THINKING, Conversation, Store, Tuning
-from operable.agent.session.null_store import Nowhere
-from operable.agent.session.store import Sessions, SessionStore
-from operable.agent.tool.ability import NO_SANDBOX
+from operable.agent.session.store import NullStore, Sessions, SessionStore
+from operable.agent.tool.ability import NO_SANDBOX, Ability
 from operable.agent.tool.permissions import Permissions
-from operable.agent.tool.toolbox import tools
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
+from operable.kernel.redact import Known, Redactor
+
+_LOG_LEVEL = "warning"
 
 
 def assemble(
@@ -36,7 +40,7 @@ def assemble(
     kept = _kept(options, provider, tuning)
     if kept is not None:
         kept.known = known
-    store: Store = kept or Nowhere()
+    store: Store = kept or NullStore()
     conversation = Conversation(
         provider=provider,
         session=session,
@@ -113,3 +117,56 @@ def _check_sandbox(name: str | None) -> None:
 
     if (missing := sandbox(name).missing("system")) is not None:
         raise Fail("config", "SANDBOX_MISSING", f"--sandbox {name}: {missing}")
+
+
+# The tools that a conversation offers: built-in abilities, and the tools and applications of the command line.
+
+
+def tools(options: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Ability]:
+    """Name -> tool: the built-in ones in the order of their names, then those of `--tool` and `--app`."""
+    found: dict[str, Ability] = {}
+    for directory in abilities.__path__:
+        for name in catalogue.names(directory):
+            ability: Ability = catalogue.load("operable.agent.abilities", name, "ABILITY", kind="tool")
+            found[ability.name] = ability
+    for ability in _declared(options, environment):
+        if ability.name in found:
+            raise Fail("config", "TOOL_TWICE", f"There are two tools with the name {ability.name}")
+        found[ability.name] = ability
+    return found
+
+
+def _declared(options: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Ability]:
+    workspace = options["workspace"]
+    if lines := options.get("tools"):
+        from operable.agent.secrecy import without_secrets
+        from operable.agent.tool.offers import operable_tools
+
+        yield from operable_tools(lines, workspace, without_secrets(environment))
+    if names := options.get("apps"):
+        from operable.agent.tool.offers import app_tools
+
+        yield from app_tools(names, workspace)
+
+
+# What goes to stderr: what the SDKs and the agent itself write for a user who looks into a problem, without secrets.
+#
+# Nothing here is part of the protocol. Every line passes redaction, by look and by the values that the environment
+# contains under secret names, because libraries log what they like.
+
+
+class _Redacting(logging.Formatter):
+    def __init__(self, secrets: Known) -> None:
+        super().__init__("operable-agent: %(levelname)s: %(name)s: %(message)s")
+        self._redactor = Redactor(secrets)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._redactor.text(super().format(record))
+
+
+def keep_logs(options: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+    """From now on; `--log-level` says how much."""
+    to_stderr = logging.StreamHandler(sys.stderr)
+    to_stderr.setFormatter(_Redacting(known_secrets(options, environment)))
+    level = options.get("log_level", _LOG_LEVEL).upper()
+    logging.basicConfig(handlers=[to_stderr], level=level, force=True)

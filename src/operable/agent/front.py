@@ -65,7 +65,7 @@ def run(argv: list[str], environment: "dict[str, str] | None" = None) -> int:
             return serve_people(options, environment)
         if options.get("acp"):
             from operable.agent.acp.server import serve_acp
-            from operable.agent.logs import keep_logs
+            from operable.agent.assembly import keep_logs
 
             keep_logs(options, environment)
             return serve_acp(options, environment, stdout)
@@ -105,8 +105,7 @@ def _serve_stream(options: "dict[str, Any]", environment: "dict[str, str]", stdo
         options["session_id"] = new_session(options)
         _end_at_once_on_sigterm()
         _write(stdout, _ready(options))
-    from operable.agent.assembly import assemble
-    from operable.agent.logs import keep_logs
+    from operable.agent.assembly import assemble, keep_logs
     from operable.agent.stream_server import StreamServer
 
     keep_logs(options, environment)

@@ -1,7 +1,7 @@
 """What a package consists of: every file of its folder, by name, mode and content, and whether it still is so.
 
 Not only `app/`: a Makefile, a package.json or a module that is beside it decides what `make`, `npm run` or `python -m`
-do, and so does what is above it (`ancestors`). Left out are the application's own state (`entry.states`), or its first
+do, and so does what is above it (`entry.paths`). Left out are the application's own state (`entry.states`), or its first
 command would void the approval, and what tools put beside it (`entry.APART`), except for git's settings and hooks. What
 cannot be pinned is refused: code in the state, links of the parts that the standard names which lead out of the package,
 links into its state, links to folders outside, and what is neither file, folder, link nor socket. A link to a file outside
@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from operable.app import ancestors, entry
+from operable.app import entry
 from operable.app.packages import FILE, Package, inside, resource
 from operable.kernel.errors import Fail
 
@@ -57,7 +57,7 @@ def content(package: Package) -> Content:
     look = _Look(package)
     for path in _files(package, look.left_out):
         look.take(path)
-    for path in ancestors.paths(package.root, _words(package), node=look.node):
+    for path in entry.paths(package.root, _words(package), node=look.node):
         look.take_above(path)
     files, marks = look.files, look.marks
     whole = hashlib.sha256()
@@ -75,8 +75,7 @@ class _Look:
         self.files: dict[str, str] = {}
         self.marks: dict[str, _Mark] = {}
         self.node = any(
-            ancestors.NODE.search(os.path.basename(word).encode("utf-8", "replace"))
-            for word in _words(package)
+            entry.NODE.search(os.path.basename(word).encode("utf-8", "replace")) for word in _words(package)
         )
         self._total = 0
 
@@ -91,7 +90,7 @@ class _Look:
         )
         self.marks[name] = _mark(status)
         self.files[name], names_node = _told(self.package, name, status, self.left_out)
-        self.node = self.node or names_node or ancestors.is_script(name)
+        self.node = self.node or names_node or entry.is_script(name)
         if stat.S_ISLNK(status.st_mode) and not inside(os.path.realpath(path), self.package.root):
             self.marks[os.path.realpath(path)] = _mark(os.stat(path))
 
@@ -245,7 +244,7 @@ def _read_into(digest: "hashlib._Hash", package: Package, path: str) -> bool:
         with os.fdopen(descriptor, "rb", buffering=0) as file:
             while chunk := file.read(1 << 20):
                 digest.update(chunk)
-                names_node = names_node or ancestors.NODE.search(chunk) is not None
+                names_node = names_node or entry.NODE.search(chunk) is not None
     except OSError as problem:
         name = os.path.relpath(path, package.root)
         raise _cannot_pin(package, name, str(problem.strerror)) from problem

@@ -10,9 +10,10 @@ the words of a call are then quoted, so that they stay words. What approvals lea
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+import stat
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 
-from operable.app import state_folder
 from operable.app.packages import Package, inside
 from operable.kernel.errors import Fail
 from operable.proc.spawn import PreparedCommand, prepare
@@ -35,6 +36,58 @@ _LOADERS = re.compile(
 _ALWAYS = {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
+# What is in a folder with such a name is code to the loaders of Python and Node.
+_CODE_FOLDERS = frozenset(("node_modules", "__pycache__", "site-packages", "dist-packages"))
+_CODE_ENDING = re.compile(
+    r".+\.(py[cowdix]?|pyz|pth|egg|so(\.[0-9.]+)?|dylib|dll|[cm]?[jt]sx?|node|wasm|(ba|z|k|c|da|fi)?sh|command|rb|pl|pm|ph(p|ar)"
+    r"|lua|jar|war|class|tcl|ps[dm]?1|bat|cmd|exe|awk|scm|el|elc|jl|r|exs?|beam|mk)",
+    re.IGNORECASE,
+)
+# Node reads which file is a folder's code from the first; the others are settings that run code.
+_CODE_FILES = frozenset(("package.json", ".npmrc", "makefile", "gnumakefile"))
+
+
+NODE = re.compile(rb"\b(?:node|nodejs|npm|npx|pnpm|yarn|corepack|bun|bunx|deno|tsx|ts-node)\b")
+_SCRIPTS = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".node")
+_MODULES = "node_modules"
+_NODE_FILES = (
+    *(
+        "package.json",
+        ".npmrc",
+        ".yarnrc",
+        ".yarnrc.yml",
+        ".pnp.cjs",
+        ".pnp.loader.mjs",
+        "pnpm-workspace.yaml",
+    ),
+    *("tsconfig.json", "deno.json", "deno.jsonc", "bunfig.toml"),
+)
+_NODE_HOMES = ("~/.node_modules", "~/.node_libraries")
+_PYTHON_FILES = (
+    "pyproject.toml",
+    "uv.toml",
+    "setup.cfg",
+    "tox.ini",
+    "pytest.ini",
+    "conftest.py",
+    "noxfile.py",
+)
+_RUBY_FILES = ("Gemfile", "Gemfile.lock", "Rakefile", ".bundle/config")
+# By a word of the entry: the settings that the program looks for above the folder that it runs in.
+_BY_PROGRAM = {
+    "cargo": ("Cargo.toml", ".cargo/config", ".cargo/config.toml", "rust-toolchain", "rust-toolchain.toml"),
+    "go": ("go.mod", "go.work"),
+    **dict.fromkeys(("bundle", "rake", "rails"), _RUBY_FILES),
+    **dict.fromkeys(
+        ("uv", "uvx", "poetry", "pdm", "hatch", "tox", "nox", "pytest", "py.test"), _PYTHON_FILES
+    ),
+    **dict.fromkeys(("just",), ("justfile", "Justfile", ".justfile")),
+    **dict.fromkeys(("mise", "asdf", "rtx"), (".tool-versions", "mise.toml", ".mise.toml")),
+    **dict.fromkeys(("gradle", "gradlew"), ("settings.gradle", "settings.gradle.kts", "gradle.properties")),
+    **dict.fromkeys(("mvn", "mvnw"), (".mvn/extensions.xml", ".mvn/jvm.config", ".mvn/maven.config")),
+}
+
+
 def wants_shell(package: Package) -> bool:
     return package.extension.get("shell") is True
 
@@ -44,13 +97,13 @@ def states(package: Package) -> list[str]:
 
     What cannot be one (`state_folder`) is not among them, and stays a part of what is approved.
     """
-    return sorted(path for path in _declared(package) if state_folder.problem_of(path) is None)
+    return sorted(path for path in _declared(package) if problem_of(path) is None)
 
 
 def require_states(package: Package) -> None:
     """Fail for a declared folder of data that cannot be one, and for code that is in one now."""
     for path in sorted(_declared(package)):
-        problem = state_folder.problem_of(path)
+        problem = problem_of(path)
         if problem is not None:
             raise Fail(
                 "validation",
@@ -73,7 +126,7 @@ def require_states(package: Package) -> None:
 def code_in_state(package: Package) -> str | None:
     """What is in a folder of data and could run, as a path from the root; None: nothing."""
     try:
-        found = [state_folder.code_in(os.path.join(package.root, path)) for path in states(package)]
+        found = [code_in(os.path.join(package.root, path)) for path in states(package)]
     except OSError as problem:
         raise Fail(
             "io", "APP_UNREADABLE", f"{problem.filename} cannot be read: {problem.strerror}"
@@ -174,3 +227,105 @@ def command_line(
         if name in given or name in inherit or not _LOADERS.fullmatch(name)
     }
     return made._replace(env=kept, tree=True)
+
+
+# Which folders may contain an application's data, and what may be in them: no code, because no approval sees it.
+#
+# A folder of data is below `app/`, and no part of its path has a name that an import finds (`json`, `node_modules`)
+# or that ends as code does (`json.py`). It is a folder: a file without an ending is code to Node and to a shell. A
+# file in it that loaders or the kernel take for code, by its ending, its name or its executable bit, is reported, at
+# the approval and at each call; so is a link to a folder, which could lead to code. What approved code does with
+# other files (`exec` of a text) is its own decision, and is not seen here.
+
+
+def problem_of(path: str) -> str | None:
+    """Why this path from the root, normalised, cannot be a folder of data; None: it can."""
+    if not path.startswith("app/"):
+        return "it is not below app/"
+    for name in path.split("/")[1:]:
+        if name in _CODE_FOLDERS or name in sys.stdlib_module_names:
+            return f"an import finds {name}"
+        if _is_code(name):
+            return f"{name} is a name of code"
+    return None
+
+
+def code_in(folder: str) -> str | None:
+    """The path of something in a folder of data that could run or be loaded; None: there is nothing, or no folder."""
+    if not os.path.lexists(folder):
+        return None
+    return next(_code(folder), None) if os.path.isdir(folder) else folder
+
+
+def _code(folder: str) -> Iterator[str]:
+    for place, folders, files in os.walk(folder, onerror=_unreadable):
+        for name in folders:
+            path = os.path.join(place, name)
+            if name in _CODE_FOLDERS or os.path.islink(path):
+                yield path
+        for name in files:
+            path = os.path.join(place, name)
+            if _is_code(name) or _runs(path):
+                yield path
+
+
+def _is_code(name: str) -> bool:
+    return _CODE_ENDING.fullmatch(name) is not None or name.lower() in _CODE_FILES
+
+
+def _runs(path: str) -> bool:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return False  # it went away, or is a link to nothing
+    return stat.S_ISREG(status.st_mode) and status.st_mode & 0o111 != 0
+
+
+def _unreadable(problem: OSError) -> None:
+    if not isinstance(problem, FileNotFoundError):
+        raise problem
+
+
+# What is above a package and decides what its programs load: it is part of the approval, like the package itself.
+#
+# Node looks for a module in `node_modules` of every folder up to the root, and for `package.json`, `.npmrc` or
+# `.pnp.cjs` on the way; cargo, uv, bundler and others look upward for their settings. Whether a package uses Node is
+# decided generously: a file of JavaScript, or the name of a program of that family anywhere in its files. What
+# appears there after the approval changes the content as well. Programs and modules of the machine (PATH,
+# site-packages) are not looked at.
+
+
+def is_script(name: str) -> bool:
+    """Whether a file of the package is for Node by its name."""
+    return name.endswith(_SCRIPTS) or os.path.basename(name) == "package.json"
+
+
+def paths(root: str, words: Sequence[str], *, node: bool) -> Iterator[str]:
+    """Every file above the root that decides what the entry loads."""
+    names = {name for word in words for name in _BY_PROGRAM.get(os.path.basename(word), ())}
+    seen: set[str] = set()
+    folder = root
+    while (above := os.path.dirname(folder)) != folder:
+        folder = above
+        for name in sorted(names | set(_NODE_FILES if node else ())):
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                yield path
+        if node:
+            yield from _below(os.path.join(folder, _MODULES), root, seen)
+    for home in _NODE_HOMES if node else ():
+        yield from _below(os.path.expanduser(home), root, seen)
+
+
+def _below(place: str, root: str, seen: set[str]) -> Iterator[str]:
+    """Every file, also behind links to folders: workspaces are linked into `node_modules`. The package itself is not
+    reported twice.
+    """
+    for folder, folders, files in os.walk(place, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen or real == root or real.startswith(root + os.sep):
+            folders.clear()
+            continue
+        seen.add(real)
+        folders.sort()
+        yield from (path for name in sorted(files) if os.path.isfile(path := os.path.join(folder, name)))

@@ -11,7 +11,7 @@ from typing import Any
 from operable.kernel.errors import Fail
 from operable.lint.check import Untested
 from operable.run.validator import Validator, self_contained, validator_available
-from operable.spec.schema_files import schema as published
+from operable.spec.data_files import schema as published
 
 _LIMIT = 200
 # So many problems of one document are reported at once: an author who fixes one should not have to lint again to see the

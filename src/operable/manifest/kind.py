@@ -7,6 +7,7 @@ so that a further kind is one file and one schema.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,8 +16,9 @@ from typing import Any
 
 from operable.kernel.catalogue import load, names
 from operable.manifest.blocks import Block
+from operable.manifest.frontmatter import Document
 from operable.manifest.part import ManifestPart
-from operable.manifest.problem import Problem
+from operable.manifest.problem import ManifestError, Problem
 
 Rule = Callable[[ManifestPart], Iterable[Problem]]
 """Complaints about fields that do not fit each other, in one document."""
@@ -26,6 +28,10 @@ BoundRule = Callable[[ManifestPart, Mapping[str, ManifestPart]], Iterable[Proble
 """Complaints about a document that does not fit those that it refers to (by the name of the reference)."""
 
 _PACKAGE = "operable.manifest.kinds"
+
+
+# Other formats and plain prose have files of this name.
+_SHARED_NAMES = ("APP.md",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +81,43 @@ def kind_named(name: str) -> Kind:
     """One kind by name; a Fail names the known ones."""
     found: Kind = load(_PACKAGE, name, "KIND", kind="manifest kind")
     return found
+
+
+# Which kind of manifest a file is: by its name (`AGENT-CLI.md`, `hermes.ACP.md`), else by what it says.
+#
+# A name is only a hint where others use it too: an APP.md may be another format, or prose. What is recognised by
+# neither is refused with the reason; nothing is guessed.
+
+
+def by_name(path: str) -> Kind | None:
+    """The kind whose file name this is, alone or after a dot."""
+    name = os.path.basename(path)
+    found = [
+        kind for kind in all_kinds().values() if name == kind.file_name or name.endswith(f".{kind.file_name}")
+    ]
+    return found[0] if found else None
+
+
+def by_content(data: Mapping[str, Any]) -> Kind | None:
+    """The only kind that recognises the content; Returns None if no kind fits, or more than one."""
+    found = [kind for kind in all_kinds().values() if kind.recognise(data)]
+    return found[0] if len(found) == 1 else None
+
+
+def recognised(path: str, document: Document) -> Kind:
+    """The kind of a document, or a ManifestError that says why it has none."""
+    kind = by_name(path)
+    if kind is not None and (kind.file_name not in _SHARED_NAMES or kind.recognise(document.data)):
+        return kind
+    if kind is not None:
+        message = (
+            f"this {kind.file_name} is not of the kind {kind.name}: another format has the same file name"
+        )
+        hint = "say kind: app and entry.command, if it is one"
+        raise ManifestError([Problem(path, 1, 1, "KIND_UNRELATED", message, hint)])
+    kind = by_content(document.data)
+    if kind is None:
+        known = ", ".join(each.file_name for each in all_kinds().values())
+        message = "neither the name nor the content shows what kind of manifest this is"
+        raise ManifestError([Problem(path, 1, 1, "KIND_UNKNOWN", message, f"known: {known}")])
+    return kind

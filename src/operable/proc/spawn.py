@@ -12,6 +12,7 @@ NamedTuple: dataclasses would bring inspect, a fifth of what a wrapped call took
 
 import errno
 import os
+import signal
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -20,13 +21,16 @@ from operable.kernel.errors import Fail
 from operable.proc.environment import environment, is_encodable
 from operable.proc.executable import resolve
 from operable.proc.reactor import Reactor
-from operable.proc.signals import hear
 from operable.proc.tree.group import Group
 from operable.proc.tree.warden import WARDEN
 
 if TYPE_CHECKING:
     from operable.proc.sandbox.entry import Entrance, SandboxEntry
     from operable.proc.sandbox.restriction import Restriction
+
+
+# Not SIGCHLD: a host that ignores it wants its children reaped by the kernel.
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM")
 
 
 class PreparedCommand(NamedTuple):
@@ -241,3 +245,34 @@ def _spawn_failure(error: OSError, command: PreparedCommand) -> Fail:
             hint="pass long input on stdin",
         )
     return Fail("temporary", "SPAWN_FAILED", f"cannot start {name}: {error.strerror}", target=name)
+
+
+# Resets ignored signals before a child starts.
+#
+# Ignoring a signal is inherited through exec, catching one is not. A shell starts background jobs with SIGINT ignored
+# and `nohup` ignores SIGHUP; a tool that is started from there could not be interrupted, and a shell script cannot
+# even trap what was ignored on its entry. So before the first start every ignored signal gets a handler that does
+# nothing: for this process that is the same as ignoring it, for a child it is the default again.
+#
+# `signal.signal` works in the main thread only and processes are started in any; the C API's PyOS_setsig has no such
+# rule.
+
+
+def hear() -> None:
+    """To be called before a process is started; costs next to nothing when nothing is ignored."""
+    numbers = (signal.Signals[name] for name in _NAMES)
+    deaf = [number for number in numbers if signal.getsignal(number) is signal.SIG_IGN]
+    if deaf:
+        _handle(deaf)
+
+
+def _handle(numbers: list[signal.Signals]) -> None:
+    import ctypes
+
+    # A handler must be C: Python code may not run inside a signal. abs(number) has no effect on anything.
+    nothing = ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p)
+    set_handler = ctypes.pythonapi.PyOS_setsig
+    set_handler.restype = ctypes.c_void_p
+    set_handler.argtypes = [ctypes.c_int, ctypes.c_void_p]
+    for number in numbers:
+        set_handler(number, nothing)

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from operable.run.comparison import compare as compare
     from operable.run.comparison import compare_tools as compare_tools
     from operable.run.discovery import Description as Description
+    from operable.run.judge import check as check
     from operable.run.options import CallOptions as CallOptions
     from operable.run.playback import exit_like as exit_like
     from operable.run.playback import load as load
     from operable.run.playback import replay as replay
     from operable.run.session import Stage as Stage
-    from operable.run.stream_check import check as check
     from operable.wire.verdict import Verdict as Verdict
 
 _HOMES = {
@@ -53,7 +53,7 @@ _HOMES = {
     "acollect": "operable.run.aclient",
     "apipe": "operable.run.aclient",
     "call": "operable.run.client",
-    "check": "operable.run.stream_check",
+    "check": "operable.run.judge",
     "collect": "operable.run.client",
     "compare": "operable.run.comparison",
     "compare_tools": "operable.run.comparison",

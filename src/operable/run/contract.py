@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -108,3 +108,31 @@ def _input_schema(source: Source, *arguments: str) -> dict[str, Any] | None:
     except (Fail, ValueError, RecursionError):
         return None
     return document if isinstance(document, dict) else None
+
+
+# Where `operable diff` gets a release from: a program, a JSON file, or a directory of JSON files.
+
+
+def contract_at(place: str) -> Contract:
+    """The contract of a release. A directory contains what the tool printed (its schema, its capabilities), by any names."""
+    if not os.path.isdir(place):
+        return contract_of(place)
+    whole = Contract()
+    for name in sorted(os.listdir(place)):
+        if name.endswith(".json"):
+            found = from_file(os.path.join(place, name))
+            whole = replace(
+                whole,
+                schema=whole.schema or found.schema,
+                capabilities=whole.capabilities or found.capabilities,
+                inputs=whole.inputs | found.inputs,
+            )
+    if whole.schema is None and whole.capabilities is None:
+        raise Fail(
+            "not_found",
+            "CONTRACT_NOT_FOUND",
+            f"{place} contains neither an event schema nor a capability manifest",
+            target=place,
+            hint=f"TOOL schema --output json > {os.path.join(place, 'schema.json')}",
+        )
+    return whole

@@ -5,7 +5,8 @@ A `Source` finds operables of one kind, without running anything but tools that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -46,3 +47,17 @@ class Source:
     summary: str
     find: Callable[[str], Iterator[Operable]]
     """From the folder of the workspace."""
+
+
+# Whether a user is logged in, by what a manifest declares of it: variables and files. Nothing is run, no file is
+# read.
+
+
+def login_state(variables: Sequence[str], paths: Sequence[str], workspace: str, *, can_be_asked: bool) -> str:
+    """`authed` when one of them is there, else `unauthed`; `unknown` where only the program itself could say."""
+    there = any(os.environ.get(name) for name in variables) or any(
+        os.path.exists(os.path.join(workspace, os.path.expanduser(path))) for path in paths
+    )
+    if there:
+        return "authed"
+    return "unknown" if can_be_asked or not (variables or paths) else "unauthed"

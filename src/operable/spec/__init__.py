@@ -8,19 +8,19 @@ from operable import lazily
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from operable.spec.behaviours import Requirement as Requirement
-    from operable.spec.behaviours import requirements as requirements
-    from operable.spec.schema_files import schema as schema
-    from operable.spec.schema_files import schema_names as schema_names
+    from operable.spec.data_files import Requirement as Requirement
+    from operable.spec.data_files import requirements as requirements
+    from operable.spec.data_files import schema as schema
+    from operable.spec.data_files import schema_names as schema_names
 
 __all__ = ["Requirement", "requirements", "schema", "schema_names"]
 
 __getattr__ = lazily(
     __name__,
     {
-        "Requirement": "operable.spec.behaviours",
-        "requirements": "operable.spec.behaviours",
-        "schema": "operable.spec.schema_files",
-        "schema_names": "operable.spec.schema_files",
+        "Requirement": "operable.spec.data_files",
+        "requirements": "operable.spec.data_files",
+        "schema": "operable.spec.data_files",
+        "schema_names": "operable.spec.data_files",
     },
 )

@@ -11,7 +11,7 @@ from operable.agent.provider.model import Finished, Piece, Request, Said
 from operable.agent.providers.offline import MODEL
 from operable.agent.session.conversation import Conversation, Tuning
 from operable.agent.session.history import Text, Tokens
-from operable.agent.session.null_store import Nowhere
+from operable.agent.session.store import NullStore
 from operable.wire import json_stream as protocol
 from tests.agent.agent_process import LIMIT
 from tests.requirement import requirement
@@ -46,7 +46,7 @@ def _conversation(session: Any, workspace: Path) -> Conversation:
         toolbox={},
         workspace=str(workspace),
         environment={},
-        store=Nowhere(),
+        store=NullStore(),
     )
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from operable.agent.loop.answer import Answer
+from operable.agent.loop.run import Answer
 from operable.agent.provider.model import Called, Said, Thought
 from operable.agent.session.history import Image, Text, Thinking, ToolOutput, ToolUse, Turn
 from tests.agent.providers.doors import CLAUDE, DOORS, READ, ask, opened, request

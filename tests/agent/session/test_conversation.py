@@ -11,7 +11,7 @@ from operable.agent.provider.model import Settings
 from operable.agent.providers.offline import MODEL
 from operable.agent.session.conversation import Conversation, Tuning
 from operable.agent.session.history import Text, Tokens, ToolOutput, ToolUse, Turn
-from operable.agent.session.null_store import Nowhere
+from operable.agent.session.store import NullStore
 from operable.wire.json_stream import SetConfigFrame
 from tests.agent.agent_process import AgentProcess, of_type, said
 
@@ -26,7 +26,7 @@ def conversation(tmp_path: Path) -> Callable[..., Conversation]:
             toolbox={},
             workspace=str(tmp_path),
             environment={},
-            store=Nowhere(),
+            store=NullStore(),
             **fields,
         )
 

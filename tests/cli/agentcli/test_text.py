@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from operable.cli.agentcli.text import error_text, output_format, rendered
+from operable.cli.agentcli.front import error_text, output_format, rendered
 from operable.flow.errors import FlowError
 from tests.requirement import requirement
 

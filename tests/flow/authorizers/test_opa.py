@@ -203,7 +203,7 @@ def test_a_link_in_a_bundle_is_refused_and_not_left_out(tmp_path, name, target):
     (tmp_path / "bundle" / "elsewhere").mkdir()
     (tmp_path / "bundle" / "authz" / name).symlink_to(tmp_path / "bundle" / target)
 
-    with pytest.raises(FlowError, match=f"holds a link: authz/{name}"):
+    with pytest.raises(FlowError, match=f"contains a link: authz/{name}"):
         decide({"bundle": path}, cwd=str(tmp_path))
 
 
@@ -212,7 +212,7 @@ def test_a_link_in_an_archive_is_refused_too(tmp_path, kind):
     path = written(tmp_path, BUNDLE, "archive")
     add(tmp_path / path, "authz/deny.rego", type=kind, linkname="authz/policy.rego")
 
-    with pytest.raises(FlowError, match=r"holds a link: authz/deny\.rego"):
+    with pytest.raises(FlowError, match=r"contains a link: authz/deny\.rego"):
         decide({"bundle": path}, cwd=str(tmp_path))
 
 
@@ -220,7 +220,7 @@ def test_two_files_of_one_name_in_an_archive_are_refused(tmp_path):
     path = written(tmp_path, BUNDLE, "archive")
     add(tmp_path / path, "./authz/policy.rego", b"package agentcli.authz\nallow = true\n")
 
-    with pytest.raises(FlowError, match=r"holds authz/policy\.rego twice"):
+    with pytest.raises(FlowError, match=r"contains authz/policy\.rego twice"):
         decide({"bundle": path}, cwd=str(tmp_path))
 
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from operable.flow.errors import FlowError
-from operable.flow.graph.mermaid import mermaid
-from operable.flow.graph.model import graph
+from operable.flow.graph.model import graph, mermaid
 from operable.flow.graph.svg import svg
 from operable.flow.manifest.schedules import moment, next_runs
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered

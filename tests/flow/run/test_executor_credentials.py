@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.cli.agentcli.text import error_text
+from operable.cli.agentcli.front import error_text
 from operable.flow.run.executor import ExecOptions, execute
 from tests.flow.callers import audited, caller, script, signing_caller
 from tests.flow.executions import CANARY, bearer, half_broken, minted, refused

@@ -158,7 +158,7 @@ def test_when_that_fails_too_both_rows_are_named(scheduler):
 
     problem = refused(scheduler, manifest(), adopt_by="name")
 
-    assert "by hand" in problem.message
+    assert "check both rows yourself" in problem.message
     assert A in problem.message
     assert "old-1" in problem.message
 

@@ -5,8 +5,7 @@ import pytest
 from operable.flow.canonical import stable_id
 from operable.flow.contracts import Surroundings
 from operable.flow.errors import FlowError
-from operable.flow.scheduler.openclaw import apply_to_scheduler, prepare
-from operable.flow.scheduler.preflight import parents_first
+from operable.flow.scheduler.openclaw import apply_to_scheduler, parents_first, prepare
 from operable.flow.scheduler.reconciliation import ApplyOptions, Step
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
 from tests.flow.proofs.tokens import ISSUER, RSA, pem

@@ -6,7 +6,7 @@ import pytest
 
 from operable.flow.canonical import canonical_digest, hash_text, stable_id
 from operable.flow.compile.job.fields import BY_VERSION, V1, V2, V3, V4
-from operable.flow.compile.job.shell_text import shell_line
+from operable.flow.compile.job.record import shell_line
 from operable.flow.compile.target import compile_manifest
 from operable.flow.errors import FlowError
 from operable.flow.manifest.failure_handlers import expand

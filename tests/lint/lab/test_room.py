@@ -1,10 +1,12 @@
 """What a room holds for a change, seen through lints of real tools."""
 
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from operable.lint.engine import Options, Report, lint
+from operable.lint.lab.room import changes, snapshot
 from tests.zoo.breeding import Mutation, breed
 
 ENTRY = 'emit("entry", id=note["id"], title=note["title"])'
@@ -26,3 +28,53 @@ def test_a_clock_in_the_state_that_a_tool_tells_is_no_change_that_a_command_made
         "repeated-effect": "not_applicable",
     }
     assert "fail" not in {finding.result for finding in report.findings}
+
+
+def test_changes_are_found_by_content_and_named(tmp_path: Path):
+    (tmp_path / "kept").write_text("same")
+    (tmp_path / "edited").write_text("old")
+    (tmp_path / "removed").write_text("x")
+    before = snapshot(str(tmp_path))
+    (tmp_path / "kept").write_text("same")
+    (tmp_path / "edited").write_text("new")
+    (tmp_path / "removed").unlink()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "link").symlink_to("nowhere")
+
+    found = changes(before, snapshot(str(tmp_path)), "work")
+
+    assert [str(change) for change in found] == [
+        "work/edited: changed",
+        "work/folder: appeared",
+        "work/folder/link: appeared",
+        "work/removed: is gone",
+    ]
+
+
+def test_a_database_is_compared_by_what_it_says(tmp_path: Path):
+    path = tmp_path / "notes.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("create table notes (title)")
+        connection.execute("insert into notes values ('a')")
+    connection.close()
+    before = snapshot(str(tmp_path))
+    bytes_before = path.read_bytes()
+
+    with sqlite3.connect(path) as connection:
+        connection.execute("insert into notes values ('b')")
+        connection.execute("delete from notes where title = 'b'")
+    connection.close()
+    assert path.read_bytes() != bytes_before
+    assert changes(before, snapshot(str(tmp_path)), "work") == ()
+
+    with sqlite3.connect(path) as connection:
+        connection.execute("insert into notes values ('b')")
+    connection.close()
+    assert len(changes(before, snapshot(str(tmp_path)), "work")) == 1
+
+
+def test_caches_are_no_state(tmp_path: Path):
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "x").touch()
+
+    assert snapshot(str(tmp_path)) == {}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from operable.tool.declare.kinds import Stream
 from operable.tool.declare.records import Input, Record
 from operable.tool.discovery.schema import input_schema
-from operable.tool.parse.input_check import build
+from operable.tool.parse.intake import build
 from operable.tool.tool import Tool
 from tests.requirement import requirement
 

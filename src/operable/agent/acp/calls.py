@@ -4,13 +4,17 @@ A call is shown before it runs, so that the user sees what they allow: an edit a
 write as the file before and after. What it gave is added when it has ended.
 """
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import acp
 from acp.schema import (
+    AgentPlanUpdate,
     ContentToolCallContent,
     FileEditToolCallContent,
+    PlanEntryPriority,
+    PlanEntryStatus,
     TerminalToolCallContent,
     ToolCallLocation,
     ToolCallProgress,
@@ -20,11 +24,43 @@ from acp.schema import (
 )
 
 from operable.agent.session.attachments import media_type_of
-from operable.agent.session.history import ToolOutput
+from operable.agent.session.conversation import Conversation
+from operable.agent.session.history import Image, Text, Thinking, ToolOutput, ToolUse, Turn
 from operable.agent.tool import presentation
+from operable.agent.tool.ability import Ability, Outcome, Scene
 from operable.wire import json_stream as protocol
 
 Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
+
+
+_OURS = ("[notice]", "[history]")  # words of the agent to the model, not of the user
+
+
+PLAN = "UpdatePlan"
+_STATUSES = ("pending", "in_progress", "completed")
+_PRIORITIES = ("high", "medium", "low")
+_MOST_ENTRIES = 100  # entries; users do not read a longer plan
+_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "entries": {
+            "type": "array",
+            "maxItems": _MOST_ENTRIES,
+            "items": {
+                "type": "object",
+                "properties": {
+                    "content": {"type": "string"},
+                    "status": {"enum": list(_STATUSES)},
+                    "priority": {"enum": list(_PRIORITIES)},
+                },
+                "required": ["content", "status"],
+                "additionalProperties": False,
+            },
+        }
+    },
+    "required": ["entries"],
+    "additionalProperties": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +177,92 @@ def _image(data: str) -> Any:
     except (binascii.Error, ValueError):
         head = b""
     return acp.image_block(data, media_type_of(head) or "application/octet-stream")
+
+
+# The history of a session as the updates that a client would have seen: what `session/load` sends before it answers.
+
+
+def replay(conversation: Conversation) -> Iterator[Any]:
+    """Update after update, oldest first."""
+    outputs = _outputs(conversation.turns)
+    for turn in conversation.turns:
+        for block in turn.blocks:
+            match block:
+                case Text(text=text) if turn.role == "assistant":
+                    yield acp.update_agent_message_text(text)
+                case Text(text=text) if not text.startswith(_OURS):
+                    yield acp.update_user_message_text(text)
+                case Image(media_type=kind, data=data):
+                    yield acp.update_user_message(acp.image_block(data, kind))
+                case Thinking(text=text) if text:
+                    yield acp.update_agent_thought_text(text)
+                case ToolUse(call_id=call_id):
+                    yield replayed(shown_use(conversation, block), outputs.get(call_id))
+
+
+def shown_use(conversation: Conversation, use: ToolUse) -> Shown:
+    """A call of the model, as the client sees it."""
+    ability = conversation.ability(use.name)
+    arguments = use.arguments if isinstance(use.arguments, dict) else {}
+    return shown(
+        use.call_id,
+        use.name,
+        use.arguments,
+        conversation.workspace,
+        category=ability.category if ability else "",
+        description=ability.describe(arguments) if ability else "",
+    )
+
+
+def _outputs(turns: Sequence[Turn]) -> dict[str, ToolOutput]:
+    return {block.call_id: block for turn in turns for block in turn.blocks if isinstance(block, ToolOutput)}
+
+
+# UpdatePlan: the tool by which the model shows a client what it is going to do; ACP shows it as a list beside the
+# chat.
+#
+# Offered in ACP sessions alone, because no other client has a place for it. It changes nothing, so it is never asked
+# about.
+
+
+def plan_ability(show: Callable[[AgentPlanUpdate], None]) -> Ability:
+    """The tool; `show` sends the plan to the client, and returns when it is sent."""
+
+    def run(arguments: Mapping[str, Any], _scene: Scene) -> Outcome:
+        plan = _plan(arguments)
+        if isinstance(plan, str):
+            return Outcome(plan, ok=False)
+        show(plan)
+        return Outcome("The plan is shown.")
+
+    return Ability(
+        name=PLAN,
+        category="info",
+        description=(
+            "Show the user your plan for a task of several steps, and again whenever a step has begun or ended. "
+            "Give the whole plan each time."
+        ),
+        schema=_SCHEMA,
+        run=run,
+        describe=lambda _arguments: "Update the plan",
+        cap=1000,
+    )
+
+
+def _plan(arguments: Mapping[str, Any]) -> AgentPlanUpdate | str:
+    """The plan, or what is wrong with it."""
+    entries = arguments.get("entries")
+    if not isinstance(entries, list) or len(entries) > _MOST_ENTRIES:
+        return f"UpdatePlan needs entries: a list of at most {_MOST_ENTRIES}"
+    found = []
+    for entry in entries:
+        given = entry if isinstance(entry, dict) else {}
+        content, status, priority = given.get("content"), given.get("status"), given.get("priority", "medium")
+        if not isinstance(content, str) or status not in _STATUSES or priority not in _PRIORITIES:
+            return f"Each entry has content (text) and status ({', '.join(_STATUSES)})"
+        found.append(
+            acp.plan_entry(
+                content, priority=cast("PlanEntryPriority", priority), status=cast("PlanEntryStatus", status)
+            )
+        )
+    return acp.update_plan(found)

@@ -1,7 +1,7 @@
 """The agent as an ACP server: editors spawn it, and hold several sessions with it at once.
 
 The protocol is spoken by the official SDK, over the transport of `transport`; a session is `session`. What the
-client chooses is in `settings`. A session is an ordinary session of the agent: kept in the same place, listed,
+client chooses is in `answers`. A session is an ordinary session of the agent: kept in the same place, listed,
 loaded, resumed and forked by its id, whichever program began it.
 
 Nothing has to be logged in to: keys come from the environment. Without one, the agent still introduces itself, names
@@ -20,7 +20,7 @@ from acp import RequestError, schema
 from acp.agent.connection import AgentSideConnection
 
 from operable import __version__
-from operable.agent.acp import answers, content, settings
+from operable.agent.acp import answers, content
 from operable.agent.acp.session import AcpSession
 from operable.agent.acp.transport import LineTransport
 from operable.agent.assembly import assemble
@@ -185,10 +185,10 @@ class AcpAgent:
         self, session_id: str, config_id: str, value: str | bool, **_: Any
     ) -> schema.SetSessionConfigOptionResponse:
         session = self._session(session_id)
-        settings.choose(session.conversation, config_id, value)
+        answers.choose(session.conversation, config_id, value)
         if config_id == "mode":
             await session.tell_mode()
-        options = settings.config_options(session.conversation)
+        options = answers.config_options(session.conversation)
         return schema.SetSessionConfigOptionResponse(config_options=list(options))
 
     async def prompt(self, session_id: str, prompt: list[Any], **_: Any) -> acp.PromptResponse:

@@ -27,9 +27,7 @@ from acp.schema import (
 
 from operable.agent.acp import calls
 from operable.agent.acp import content as acp_content
-from operable.agent.acp import replay as acp_replay
-from operable.agent.acp.plan import NAME as PLAN
-from operable.agent.acp.plan import plan_ability
+from operable.agent.acp.calls import PLAN, plan_ability
 from operable.agent.loop.round import STOPPED
 from operable.agent.loop.run import Run
 from operable.agent.session.conversation import Conversation
@@ -91,7 +89,7 @@ class AcpSession:
             self._servers.add(server)
 
     async def replay(self) -> None:
-        for update in acp_replay.replay(self.conversation):
+        for update in calls.replay(self.conversation):
             await self._client.session_update(self.id, update)
 
     async def tell_mode(self) -> None:
@@ -231,7 +229,7 @@ class AcpSession:
             return
         self._told.add(call_id)
         use = presentation.use_of(self.conversation, call_id, name)
-        self._tell(acp_replay.shown(self.conversation, use).start())
+        self._tell(calls.shown_use(self.conversation, use).start())
 
     def _options(self, tool: protocol.FrameTool) -> list[PermissionOption]:
         """`always` only where it would be remembered."""

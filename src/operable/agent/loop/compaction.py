@@ -9,7 +9,7 @@ too long.
 
 from collections.abc import Callable, Sequence
 
-from operable.agent.loop.excerpt import excerpt
+from operable.agent.loop.round import excerpt
 from operable.agent.provider.model import ModelError
 from operable.agent.session.history import Text, Thinking, Tokens, ToolOutput, ToolUse, Turn
 

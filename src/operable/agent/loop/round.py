@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from operable.agent.loop.cancellation import Cancellation
-from operable.agent.loop.excerpt import excerpt, whole
 from operable.agent.provider.model import Called
 from operable.agent.session.history import ToolOutput
 from operable.agent.tool.ability import Ability, Outcome, Scene
@@ -219,3 +218,20 @@ class Round:
             if call_id not in self._outputs:
                 self._emit(protocol.ToolCancelledFrame(msg_id=self._msg_id, call_id=call_id, reason=STOPPED))
                 self._outputs[call_id] = ToolOutput(call_id, STOPPED, is_error=True)
+
+
+def excerpt(text: str, cap: int) -> str:
+    """At most about `cap` characters, the halves of both ends around a mark that says what is missing."""
+    if len(text) <= cap:
+        return text
+    half = cap // 2
+    return f"{text[:half]}\n... [truncated {len(text) - 2 * half} chars] ...\n{text[-half:]}"
+
+
+def whole(text: str) -> str:
+    """Without lone surrogates (bytes of file names that are not text): neither providers nor protocols can carry them."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode("utf-8")
+    return text

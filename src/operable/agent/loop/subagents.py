@@ -14,7 +14,7 @@ from typing import Protocol
 from operable.agent.loop.round import Emit
 from operable.agent.session.conversation import Conversation
 from operable.agent.session.history import Block, Text, Tokens, Turn
-from operable.agent.session.null_store import Nowhere
+from operable.agent.session.store import NullStore
 from operable.agent.tool.ability import Outcome
 from operable.wire import json_stream as protocol
 
@@ -98,7 +98,7 @@ class Spawner:
             max_tokens=min(parent.tuning.max_tokens, _MAX_TOKENS),
             max_turns=min(parent.tuning.max_turns or _MAX_TURNS, _MAX_TURNS),
         )
-        conversation = parent.branch(Nowhere(), toolbox, tuning)
+        conversation = parent.branch(NullStore(), toolbox, tuning)
         problems: list[str] = []
 
         def hear(event: protocol.Event) -> None:

@@ -1,9 +1,10 @@
 """What is before the first request of any provider: its packages, its address, and how it talks HTTP."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from operable.agent.provider.model import ConfigurationError
+from operable.agent.provider.model import ConfigurationError, Settings
 
 CONNECT_TIMEOUT = 10.0  # seconds until there is a connection
 SILENCE_TIMEOUT = (
@@ -46,3 +47,34 @@ def _installed(module: str) -> bool:
         return find_spec(module) is not None
     except ModuleNotFoundError:  # of the package around it
         return False
+
+
+# Who asks OpenAI, and where: shared by its two APIs, and by everything that is reached in the same way.
+
+
+class Door(NamedTuple):
+    client: Callable[[Any], Any]
+    secrets: list[str]
+    own: bool
+    """whether OpenAI itself answers, and not something that is compatible with it"""
+
+
+def openai_door(settings: Settings) -> Door:
+    """`ConfigurationError` when there is no key. A server that needs none still wants a word in its place."""
+    key = settings.api_key or settings.environment.get("OPENAI_API_KEY")
+    if not key:
+        raise ConfigurationError("OPENAI_API_KEY not set")
+    needs("openai")
+    base_url = address(settings.base_url or settings.environment.get("OPENAI_BASE_URL"))
+    if base_url:
+        base_url = base_url.rstrip("/").removesuffix("/v1") + "/v1"
+    own = base_url is None or (urlsplit(base_url).hostname or "").endswith("openai.com")
+
+    def client(transport: Any) -> Any:
+        import openai
+
+        return openai.AsyncOpenAI(
+            api_key=key, base_url=base_url, max_retries=0, http_client=http_client(openai, transport)
+        )
+
+    return Door(client, [key], own)

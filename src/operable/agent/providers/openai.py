@@ -4,9 +4,9 @@ The base URL may be given with or without its `/v1`. OpenAI's newest models call
 API: use the provider `openai-responses` for those.
 """
 
+from operable.agent.provider.client import openai_door
 from operable.agent.provider.model import Model, Settings
 from operable.agent.provider.openai_chat import chat_session
-from operable.agent.provider.openai_client import openai_door
 from operable.agent.provider.openai_facts import EFFORTS, context_window, images, price
 from operable.agent.provider.stream import ProviderSession
 

@@ -4,8 +4,8 @@ The base URL may be given with or without its `/v1`. Nothing is stored at the ve
 model in the encrypted form in which it came.
 """
 
+from operable.agent.provider.client import openai_door
 from operable.agent.provider.model import Model, Settings
-from operable.agent.provider.openai_client import openai_door
 from operable.agent.provider.openai_facts import EFFORTS, context_window, images, price
 from operable.agent.provider.openai_responses import responses_session
 from operable.agent.provider.stream import ProviderSession

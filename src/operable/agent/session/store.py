@@ -262,3 +262,12 @@ def _summary(state: State) -> str:
             if turn.role == "user" and isinstance(block, Text) and not block.text.startswith(_NOT_THE_USERS):
                 return " ".join(block.text.split())[:_SUMMARY]
     return ""
+
+
+class NullStore:
+    """Forgets everything."""
+
+    def append(self, turn: Turn) -> None: ...
+    def replace(self, turns: Sequence[Turn]) -> None: ...
+
+    def save(self, tokens: Tokens, cost_usd: float | None, model: str) -> None: ...

@@ -14,25 +14,31 @@ import asyncio
 import contextlib
 import itertools
 import threading
-from collections.abc import Callable, Coroutine, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, MutableMapping
 from concurrent.futures import CancelledError
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import Any
 
 from operable.agent.loop.cancellation import Cancellation
 from operable.agent.session.history import Image
 from operable.agent.tool.ability import Ability, Outcome, Scene
-from operable.agent.tool.mcp_transport import check, transport
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, redact_text
 from operable.proc.environment import secret_values
+from operable.proc.spawn import prepare
 from operable.run.mcp.client import client_session, innermost, list_tools
+from operable.run.mcp.process import Streams, mcp_process
 from operable.wire import json_stream as protocol
+from operable.wire.json_stream import AddMcpServerFrame
 
 CONNECT_TIMEOUT = 30.0
 _CALL_TIMEOUT = 600.0
 _CLOSE_TIMEOUT = 3.0
 _CAP = 50_000
+
+
+_HTTP_TIMEOUT, _HTTP_SILENCE = 30.0, 300.0
 
 
 class McpServers:
@@ -61,7 +67,7 @@ class McpServers:
 
     def add(self, server: protocol.AddMcpServerFrame) -> None:
         """Begin to connect; Fail when the command itself is wrong. Events report the rest."""
-        check(server)
+        check_server(server)
         self._known.add(*secret_values({**(server.env or {}), **(server.headers or {})}, given=True))
         with self._changed:
             if server.name in self._names:
@@ -244,3 +250,53 @@ def _explained(error: BaseException) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f"{error}; pip install 'operable[mcp]'"
     return str(error) or type(error).__name__
+
+
+# How MCP servers are reached: a process of ours on its stdin and stdout, or a remote HTTP server.
+#
+# HTTP is the official SDK's; processes are started by `operable.run.mcp.process`.
+
+
+def check_server(server: AddMcpServerFrame) -> None:
+    """Fail for what cannot be meant."""
+    if server.transport not in ("stdio", "sse", "streamable-http", "streamable_http"):
+        raise _refused(server, "transport is stdio, sse or streamable-http")
+    if server.transport == "stdio" and not server.command:
+        raise _refused(server, "a stdio server needs a command")
+    if server.transport != "stdio" and not (server.url or "").startswith(("http://", "https://")):
+        raise _refused(server, f"a server over {server.transport} needs a url with http or https")
+    if not server.name or "/" in server.name:
+        raise _refused(
+            server, "a server needs a name, without a slash (SERVER/TOOL is how --allow names its tools)"
+        )
+
+
+def _refused(server: AddMcpServerFrame, problem: str) -> Fail:
+    return Fail("usage", "MCP_SERVER_INVALID", f"AddMcpServer '{server.name[:200]}': {problem}")
+
+
+def transport(server: AddMcpServerFrame, workspace: str) -> AbstractAsyncContextManager[Streams]:
+    """The connection of a server that was checked."""
+    if server.transport == "stdio":
+        argv = [server.command or "", *(server.args or ())]
+        # No more of our environment than every child gets, and what the host has given for this server.
+        return mcp_process(prepare(argv, env=server.env, cwd=workspace)._replace(tree=True))
+    if server.transport == "sse":
+        from mcp.client.sse import sse_client
+
+        return sse_client(server.url or "", headers=dict(server.headers or {}))
+    return _streamable_http(server)
+
+
+@asynccontextmanager
+async def _streamable_http(server: AddMcpServerFrame) -> AsyncIterator[Streams]:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    # A stream of events may be silent for long; everything else may not.
+    timeout = httpx2.Timeout(_HTTP_TIMEOUT, read=_HTTP_SILENCE)
+    async with (
+        httpx2.AsyncClient(headers=dict(server.headers or {}), timeout=timeout) as client,
+        streamable_http_client(server.url or "", http_client=client) as streams,
+    ):
+        yield streams

@@ -12,15 +12,18 @@ what was read until then is still in our summary. What left the group is ended b
 
 from __future__ import annotations
 
+import os
+import select
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from operable.cli.call.verdicts import as_event, as_fields, closing_word, failure, plain, speaks_for_itself
 from operable.cli.variables import warn_of_exposed
 from operable.kernel.errors import EX_OK
+from operable.kernel.redact import Redactor
 from operable.run.session import decisive
 from operable.wire.framework import Check, Error, Meta, Plan, Summary, Warning  # noqa: A004 - the wire's name for it
-from operable.wire.lines import BlockSplitter
+from operable.wire.lines import BlockSplitter, SkippingSplitter
 from operable.wire.notes import Note
 from operable.wire.reserved_names import PREFIX
 
@@ -39,6 +42,12 @@ _OURS = frozenset(
     {"ok", "count", "warning_count", "error_count", "partial", "truncated", "next_cursor", "elapsed_ms"}
     | {"exit_code", "verdict", "message", "cassette"}
 )
+
+
+# A pipe that can be written to takes this much without blocking (POSIX: PIPE_BUF).
+_PIECE = 512
+# A diagnostic line that is longer than this is not text; it is not shown.
+_LINE_LIMIT = 64 * 1024
 
 
 def pass_on(
@@ -249,3 +258,39 @@ def _about(swept: Swept) -> list[Note]:
 def _note(note: Note) -> dict[str, Any]:
     fields: dict[str, Any] = {"code": note.code, "message": note.message}
     return fields if note.line is None else {**fields, "line": note.line}
+
+
+# What a tool writes to its stderr, shown to the person who runs it: as it comes, redacted, and never waited for.
+#
+# Called in the thread that looks after the process, which must not be held: what the terminal, or the reader of our
+# stderr, does not take at once is dropped. The verdict keeps the end of it anyway.
+
+
+class Diagnostics:
+    """Feed it pieces of a stream; whole lines are shown."""
+
+    def __init__(self, descriptor: int = 2) -> None:
+        self._descriptor = descriptor
+        self._redactor = Redactor()
+        self._splitter = SkippingSplitter(_LINE_LIMIT)
+        self._poller = select.poll()
+        self._poller.register(descriptor, select.POLLOUT)
+
+    def feed(self, piece: bytes) -> None:
+        for line in self._splitter.feed(piece):
+            if isinstance(line, bytes):
+                self._show(_inert(self._redactor.line(line)) + b"\n")
+
+    def _show(self, line: bytes) -> None:
+        rest = memoryview(line)
+        try:
+            while rest and self._poller.poll(0):
+                rest = rest[os.write(self._descriptor, rest[:_PIECE]) :]
+        except OSError:
+            return  # it has no reader
+
+
+def _inert(line: bytes) -> bytes:
+    """Without what a terminal would obey."""
+    text = line.decode("utf-8", "replace")
+    return "".join(letter if letter.isprintable() or letter == "\t" else "·" for letter in text).encode()

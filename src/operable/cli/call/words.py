@@ -74,7 +74,7 @@ def call_options(
         "unbounded": True if unbounded else None,
     }
     if not relay.machine:
-        from operable.cli.call.diagnostics import Diagnostics
+        from operable.cli.call.relay import Diagnostics
 
         options["on_stderr"] = Diagnostics().feed
     return options

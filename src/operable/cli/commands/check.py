@@ -42,7 +42,7 @@ def check(
     schema: check the events against the JSON Schema in this file
     tool: check the events against the schema of this tool
     """
-    from operable.cli.call.stream_check import chunks, published_schema, told
+    from operable.cli.call.verdicts import chunks, published_schema, told
     from operable.run import check as judged
 
     rules = published_schema(schema, tool)

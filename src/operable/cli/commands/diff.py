@@ -35,10 +35,10 @@ def diff(
     new: the same
     fail_on: the least level that makes it fail
     """
-    from operable.cli.contracts import contract
     from operable.run import compare
+    from operable.run.contract import contract_at
 
-    found = compare(contract(old), contract(new))
+    found = compare(contract_at(old), contract_at(new))
     exit_code = found.exit_code(fail_on)
     levels = [finding.level for finding in found.findings]
     result = Comparison(

@@ -48,7 +48,7 @@ def _check(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _evaluate(
     config: Mapping[str, Any], request: Mapping[str, Any], surroundings: Surroundings
 ) -> dict[str, Any]:
-    from operable.flow.trust.policy.cedar import evaluate_cedar
+    from operable.flow.trust.policy.evaluator import evaluate_cedar
 
     policies = _text(config, "policies", surroundings)
     entities = config.get("entities")

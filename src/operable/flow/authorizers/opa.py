@@ -50,7 +50,7 @@ def _evaluate(
     if config.get("endpoint") is not None:
         result = _asked(config["endpoint"], request, surroundings)
         return {**_judged(result), "policy_ref": bare_url(config["endpoint"])}
-    from operable.flow.trust.policy.rego import evaluate_rego
+    from operable.flow.trust.policy.evaluator import evaluate_rego
 
     modules, data, label = _local(config, surroundings)
     base = config.get("data")

@@ -13,8 +13,7 @@ from operable.flow.operation import OF_TASK, Defaults, Operation
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     from operable.flow.manifest.inheritance import merged_contract
     from operable.flow.task_query import allowance_of, asked_task
-    from operable.flow.trust.governance import authorize, identify, prove
-    from operable.flow.trust.levels import enforce_trust
+    from operable.flow.trust.governance import authorize, enforce_trust, identify, prove
     from operable.flow.trust.policy.authorization import PERMIT
 
     selected, bound, caller = asked_task(params, defaults)

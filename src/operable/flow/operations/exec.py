@@ -22,7 +22,7 @@ def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
 
 def _delegated(selected: Any, params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     from operable.flow.scheduler.backends import backend_of
-    from operable.flow.scheduler.dispatch import dispatch, no_runtime, preview_dispatch
+    from operable.flow.scheduler.specs import dispatch, no_runtime, preview_dispatch
 
     if params.get("dryRun"):
         return preview_dispatch(selected)

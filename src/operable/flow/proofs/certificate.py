@@ -15,10 +15,12 @@ from operable.flow.canonical import canonical_text
 from operable.flow.contracts import Proof, ProofRequest
 from operable.flow.errors import FlowError, NotAllowed
 from operable.flow.trust import proof_results
-from operable.flow.trust.keys.certificate_issuers import check_dates, check_issued_by, check_signed_by
 from operable.flow.trust.keys.signatures import (
     certificate_id,
     certified_key,
+    check_dates,
+    check_issued_by,
+    check_signed_by,
     is_signed,
     public_key,
     signature_bytes,

@@ -17,10 +17,9 @@ from typing import Annotated, Any, Literal, NamedTuple
 import msgspec
 
 from operable.flow.canonical import UnkeptError, parse
-from operable.flow.errors import FlowError
+from operable.flow.errors import FlowError, error_type, known_code
 from operable.flow.manifest.validation import MANIFEST_VERSION
 from operable.flow.operation import Defaults, Operation, method
-from operable.flow.rpc.errors import INTERNAL, INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, rpc_error
 from operable.wire.jsonrpc import error_response, notification, response
 
 READY = notification("agentcli.ready", {"ok": True, "manifest_version": MANIFEST_VERSION})
@@ -28,6 +27,17 @@ REQUEST_LIMIT = 16 * 1024 * 1024
 """Bytes of one request, without its LF. A manifest of this size has tens of thousands of tasks."""
 _EXACT = 2**53  # of integers, what every reader echoes alike
 _ARGUMENT = {"code": "invalid_argument", "error_type": "invalid_argument"}
+
+
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL, APPLICATION = (
+    -32700, -32600, -32601, -32602, -32603, -32000,
+)  # fmt: skip
+_NUMBERS = {
+    "invalid_argument": INVALID_PARAMS,
+    "parse_error": INVALID_PARAMS,
+    "unknown_command": METHOD_NOT_FOUND,
+    "validation_error": APPLICATION,
+}
 
 
 class Job(NamedTuple):
@@ -155,3 +165,28 @@ def _without_infinities(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_infinities(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# The JSON-RPC error that each failure of a flow becomes.
+#
+# What the caller can correct is -32602, what the world refused is -32000, what is our own fault is -32603 without its
+# text.
+
+
+def rpc_error(failure: FlowError) -> dict[str, Any]:
+    """The `error` member of an answer."""
+    kind = error_type(failure.flow_code)
+    if "validation" in failure.details:
+        judged = {
+            "code": "validation_error",
+            "error_type": "validation_error",
+            "validation": failure.details["validation"],
+        }
+        return {"code": INVALID_PARAMS, "message": failure.message, "data": judged}
+    data: dict[str, Any] = {"code": known_code(failure.flow_code), "error_type": kind, **failure.details}
+    if kind == "internal_error":
+        # Its words stay here; what was written before the failure, a caller that cleans up must know.
+        hidden = {"code": data["code"], "error_type": kind}
+        hidden |= {name: data[name] for name in ("actions", "not_applied") if name in data}
+        return {"code": INTERNAL, "message": "Internal error", "data": hidden}
+    return {"code": _NUMBERS[kind], "message": failure.message, "data": data}

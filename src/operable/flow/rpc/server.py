@@ -20,8 +20,16 @@ from typing import Any
 
 from operable.flow.errors import FlowError
 from operable.flow.operation import Defaults
-from operable.flow.rpc.errors import APPLICATION
-from operable.flow.rpc.protocol import READY, REQUEST_LIMIT, Job, accept, encode, perform, too_long
+from operable.flow.rpc.protocol import (
+    APPLICATION,
+    READY,
+    REQUEST_LIMIT,
+    Job,
+    accept,
+    encode,
+    perform,
+    too_long,
+)
 from operable.kernel.errors import EX_SIGPIPE
 from operable.kernel.redact import redact_text
 from operable.tool.process import complain

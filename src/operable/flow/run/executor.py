@@ -12,10 +12,10 @@ too. Credentials go whatever happens.
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from operable.flow.approve.gate import ApprovalGate
 from operable.flow.audit.attestation import attest, attestation_text
@@ -28,16 +28,25 @@ from operable.flow.run.allowed_paths import check_paths
 from operable.flow.run.budgets import unmeasured
 from operable.flow.run.caller import EVERYTHING, Caller, bind
 from operable.flow.run.credentials import Materialised, materialise
-from operable.flow.run.enclosure import enclosed
+from operable.flow.run.enclosure import Enclosure, enclosed
 from operable.flow.run.execution import Execution, structured_output
 from operable.flow.run.outcomes import Conclusion
-from operable.flow.run.shell_task import ShellWork, Work
-from operable.flow.trust.governance import authorize, identify, prove, refuse_handoff
+from operable.flow.run.process import Ran, run_command
+from operable.flow.trust.governance import authorize, enforce_trust, identify, prove, refuse_handoff
 from operable.flow.trust.identity.sessions import timestamp
-from operable.flow.trust.levels import enforce_trust
 from operable.flow.trust.policy.authorization import enforce
+from operable.kernel.errors import Fail
+from operable.proc.executable import resolve
+from operable.proc.spawn import PreparedCommand
 
 Json = dict[str, Any]
+
+
+class Work(Protocol):
+    """One kind of task. What cannot be started is a result, not an exception: failure handlers follow it."""
+
+    def run(self, given: Materialised) -> Ran: ...
+    def verify(self, verify: Mapping[str, Any]) -> Ran: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,3 +270,39 @@ class _Run:
         if self._options.presentation_debug:
             found["presentation_debug"] = materialised
         return found
+
+
+# What a task does once everything allows it: run, and be verified. The work of shell tasks is here.
+
+
+class ShellWork:
+    """A program with its arguments, without any shell, in its enclosure."""
+
+    def __init__(self, execution: Execution, enclosure: Enclosure) -> None:
+        self._it = execution
+        self._enclosure = enclosure
+
+    def run(self, given: Materialised) -> Ran:
+        bound, shell = self._it.bound, self._it.selected.task["shell"]
+        environment = {**bound.environment, **given.environment}
+        argv = (shell["program"], *(shell.get("args") or ()))
+        try:
+            program = resolve(shell["program"], env=environment, cwd=bound.cwd)
+            command = self._enclosure.wrap(
+                PreparedCommand(argv, program, environment, bound.cwd), given.folders
+            )
+        except FlowError:
+            raise
+        except Fail as problem:
+            return Ran(problem=problem.message)
+        return run_command(
+            command,
+            stdin=given.stdin if given.stdin is not None else shell.get("stdin"),
+            timeout=None if bound.timeout_ms is None else bound.timeout_ms / 1000,
+        )
+
+    def verify(self, verify: Mapping[str, Any]) -> Ran:
+        bound = self._it.bound
+        return postconditions.check(
+            verify, cwd=bound.cwd, environment=bound.environment, enclosure=self._enclosure
+        )

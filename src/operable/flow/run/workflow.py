@@ -12,18 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from operable.flow.compile.plan import approval_policy
+from operable.flow.compile.plan import approval_policy, normal_shell
 from operable.flow.compile.target import require_valid
 from operable.flow.errors import FlowError, invalid_argument
-from operable.flow.graph.order import chosen_roots, graph
 from operable.flow.manifest.failure_handlers import expand
 from operable.flow.manifest.inheritance import first
 from operable.flow.manifest.selection import Selected, workflow_of
 from operable.flow.run.budgets import check_fanout, check_queue
 from operable.flow.run.caller import Caller
 from operable.flow.run.executor import ExecOptions, execute_selected
-from operable.flow.run.task_summary import command_of, invocation_of, trigger_of
-from operable.flow.run.trigger_match import condition_holds
+from operable.flow.run.triggers import chosen_roots, condition_holds, graph
 
 Json = dict[str, Any]
 _DRY = "dry-run does not evaluate trigger outcomes or conditions"
@@ -279,3 +277,42 @@ def _unmatched(trigger: Json, outcome: str, stdout: str) -> str | None:
     if condition_holds(condition, stdout):
         return None
     return f'trigger condition "{condition}" did not match parent stdout'
+
+
+# How the records of a run describe a task: what starts it, and what it would do.
+
+
+def trigger_of(trigger: Json) -> Json:
+    return {
+        "parent": trigger["parent"],
+        "on": trigger["on"],
+        "delay_s": first(trigger.get("delay_s"), 0),
+        "condition": trigger.get("condition"),
+    }
+
+
+def invocation_of(task: Json) -> Json:
+    trigger = task.get("trigger")
+    if trigger is not None:
+        return {"mode": "trigger", **trigger_of(trigger)}
+    return {
+        "mode": "schedule",
+        "cron": task["schedule"]["cron"],
+        "tz": first(task["schedule"].get("tz"), "UTC"),
+    }
+
+
+def command_of(task: Json, cwd: str) -> Json:
+    if task.get("shell") is None:
+        return {
+            "session_target": task["target"]["session_target"],
+            "agent_id": task["target"].get("agent_id"),
+        }
+    shell = normal_shell(task["shell"])
+    return {
+        "program": shell["program"],
+        "args": shell["args"],
+        "cwd": shell["cwd"] or cwd,
+        "env_keys": list(shell["env"]),
+        "stdin_present": shell["stdin"] is not None,
+    }

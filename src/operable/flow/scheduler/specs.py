@@ -6,6 +6,7 @@ after compilation, and may keep, is bound into a new one.
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,11 +14,18 @@ from operable.flow.canonical import canonical_text, same_json
 from operable.flow.compile.handoff.artifact import declared_evidence, handoff_fields
 from operable.flow.compile.job.binding import rebound
 from operable.flow.compile.job.fields import BLOBS, BY_VERSION, REBINDABLE
-from operable.flow.compile.plan import plans
+from operable.flow.compile.plan import approval_policy, plans
+from operable.flow.compile.target import compile_manifest
+from operable.flow.errors import FlowError
 from operable.flow.javascript_json import javascript_json
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.failure_handlers import expand
 from operable.flow.manifest.inheritance import Json
+from operable.flow.manifest.selection import Selected
+from operable.flow.scheduler import capabilities
+from operable.flow.scheduler.client import SchedulerClient
+
+_NOTE = "The scheduler runs it the next time its schedule comes, and then deletes it."
 
 
 class Handoffs:
@@ -92,3 +100,70 @@ def plain(value: Any, name: str) -> Any:
         except ValueError:
             return value
     return value
+
+
+# A prompt task given to openclaw-scheduler as a job of its own, for callers that have no agent here.
+#
+# The job is the one that applying the manifest would make, except that it is deleted after its first run: it keeps
+# its schedule, so "once" means the next time that comes. Everything is negotiated before the one write, as in
+# applying.
+
+
+def preview_dispatch(selected: Selected) -> Json:
+    """What would be sent. No person is asked."""
+    job = _job(selected)
+    return {
+        "ok": True,
+        "dry_run": True,
+        "delegated": True,
+        "runtime": capabilities.SCHEDULER,
+        "job_id": job["id"],
+        "job_spec": create_spec(job, "3"),
+        "session_target": job["session_target"],
+        "note": _NOTE,
+    }
+
+
+def dispatch(selected: Selected, client: SchedulerClient, cwd: str, environment: Mapping[str, str]) -> Json:
+    """Add the job; FlowError when the runtime cannot keep what the task declares."""
+    job = _job(selected)
+    queried = capabilities.query(client)
+    effective = capabilities.effective(queried)
+    if capabilities.supports_v4(queried):
+        job = Handoffs(selected.original, ambient=environment, base=os.path.abspath(cwd)).bound(job)
+    found = capabilities.compatibility([job], effective["features"])
+    capabilities.require_compatible(found)
+    version = capabilities.field_version([job], effective["handoff_version"])
+    client.add(create_spec(job, version))
+    warnings = found["warnings"]
+    return {
+        "ok": True,
+        "delegated": True,
+        "execution_mode": "scheduler-dispatch",
+        "runtime": capabilities.SCHEDULER,
+        "job_id": job["id"],
+        "session_target": job["session_target"],
+        "payload_kind": job["payload_kind"],
+        "status": "dispatched",
+        "handoff_version": version,
+        **({"warnings": [each["message"] for each in warnings]} if warnings else {}),
+        **({"capability_warnings": warnings} if warnings else {}),
+        "note": _NOTE,
+    }
+
+
+def no_runtime(selected: Selected) -> FlowError:
+    target = selected.task["target"]["session_target"]
+    return FlowError(
+        "no_runtime",
+        f'Task "{selected.task["id"]}" ({target}) requires runtime delegation; name a scheduler with --scheduler-prefix or '
+        "--scheduler-bin",
+    )
+
+
+def _job(selected: Selected) -> Json:
+    if approval_policy(selected.task.get("approval")) == "auto-reject":
+        raise FlowError("approval_auto_rejected", f'Task "{selected.task["id"]}" is rejected by its policy')
+    jobs = compile_manifest(selected.original, capabilities.SCHEDULER)["jobs"]
+    (found,) = [job for job in jobs if job["source"] == selected.source]
+    return {**found, "delete_after_run": 1}

@@ -14,7 +14,6 @@ from msgspec import UNSET
 from operable.host.acp.asks import AcpAsks, choices
 from operable.host.acp.calls import Calls
 from operable.host.acp.handshake import Handshake
-from operable.host.acp.turn import AcpTurn
 from operable.host.arm import Answer, CallWithdrawn, ClientCall, Happening, Opening
 from operable.wire import acp, jsonrpc
 from operable.wire.events import AgentPrompt, Notice
@@ -23,6 +22,21 @@ from operable.wire.jsonrpc import MalformedMessage, RpcLink
 _TERMINAL: Final = frozenset(
     f"terminal/{word}" for word in ("create", "output", "wait_for_exit", "kill", "release")
 )
+
+
+class AcpTurn:
+    """One turn: what must be remembered between a message of the user and the end of the agent's work on it.
+
+    `begun`: the agent works on it (version 2 says so by its state); `cancelled`: the host has asked to stop it.
+    """
+
+    __slots__ = ("begun", "cancelled")
+
+    def __init__(self) -> None:
+        self.begun = False
+        self.cancelled = False
+
+
 _Taker = Callable[[str, str, dict[str, Any], AcpTurn | None], list[Happening]]
 
 

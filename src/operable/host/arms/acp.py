@@ -24,8 +24,7 @@ from operable.host.acp.call import Marks
 from operable.host.acp.calls import Calls
 from operable.host.acp.content import prompt
 from operable.host.acp.handshake import Handshake
-from operable.host.acp.requests import Requests
-from operable.host.acp.turn import AcpTurn
+from operable.host.acp.requests import AcpTurn, Requests
 from operable.host.acp.updates import Updates, usage_of
 from operable.host.arm import Answer, Arm, Happening, KnownSession, Message, Noise, Opening, SessionPage
 from operable.kernel.errors import Fail

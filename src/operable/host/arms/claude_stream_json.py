@@ -21,10 +21,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from operable.host.arm import Answer, Arm, Happening, Message, Noise, Opening, PeerError
-from operable.host.claude import introduction, questions
+from operable.host.claude import lifecycle, questions
 from operable.host.claude.content import ClaudeContent, kind_of, rejected
-from operable.host.claude.control import Control
-from operable.host.claude.outcome import Meter, reason_of
+from operable.host.claude.lifecycle import Meter, reason_of
+from operable.host.claude.questions import Control
 from operable.host.conversation import Conversation
 from operable.host.peer import mapping, parse, session_word, string, with_files
 from operable.wire.events import AgentError, ModeChange
@@ -191,7 +191,7 @@ class ClaudeStreamJson:
             )
             mode_change = ModeChange(self._opening.session_id, *changed)
             return [mode_change] if mode_change.mode or mode_change.model else []
-        return [introduction.initialised(message, *self._told)]
+        return [lifecycle.initialised(message, *self._told)]
 
     def _asked(self, control_id: str, request: dict[str, Any]) -> list[Happening]:
         """A control request of the agent, which waits for its answer."""
@@ -271,14 +271,14 @@ class ClaudeStreamJson:
     def _handshake(self, response: dict[str, Any]) -> list[Happening]:
         opening = self._opening
         if opening.mcp_servers:
-            self._control.request("mcp_set_servers", None, servers=introduction.mcp_servers(opening))
+            self._control.request("mcp_set_servers", None, servers=lifecycle.mcp_servers(opening))
         self.select(mode=opening.mode, model=opening.model)
         if unknown := [
             name for name, value in opening.options.items() if not self.select(option=(name, value))
         ]:
             raise PeerError("select_failed", f"This agent cannot be given: {', '.join(unknown)}.")
         self._wanted = set(self._control.open)
-        return [introduction.accepted(opening, response)]
+        return [lifecycle.accepted(opening, response)]
 
     def _question_of(self, control_id: str) -> str | None:
         return self._books.question_about(lambda context: context[0] == control_id)

@@ -26,8 +26,7 @@ from operable.host.codex import approvals, thread
 from operable.host.codex.content import CodexContent
 from operable.host.codex.failures import failure, reason_of
 from operable.host.codex.items import plan_of
-from operable.host.codex.settings import POLICIES, settings_of
-from operable.host.codex.usage import ThreadMeter
+from operable.host.codex.thread import POLICIES, ThreadMeter, settings_of
 from operable.host.conversation import Conversation
 from operable.host.peer import mapping, parse, string, with_files
 from operable.wire.events import (

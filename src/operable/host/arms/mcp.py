@@ -29,7 +29,7 @@ from operable.host.arm import (
     Opening,
     PeerError,
 )
-from operable.host.mcp import results
+from operable.host.mcp import tools
 from operable.host.mcp.asks import McpAsks
 from operable.host.mcp.tools import PAGE_LIMIT, TextTool, chosen
 from operable.kernel.errors import Fail
@@ -191,7 +191,7 @@ class McpConnection:
             case "notifications/progress":
                 return self._progress(params)
             case "notifications/message":
-                text, data = results.logged(params)
+                text, data = tools.logged(params)
                 return [self._notice("log", text, data)]
             case "notifications/cancelled":
                 key = self._link.key_of(params.get("requestId"))
@@ -223,7 +223,7 @@ class McpConnection:
             raise PeerError(
                 "unsupported_protocol_version", f"The agent speaks MCP {version!r}; known: {VERSIONS}."
             )
-        self._opened = results.opened(result, str(version))
+        self._opened = tools.opened(result, str(version))
         self._link.notify("notifications/initialized", {})
         self._list_tools(None)
         return []
@@ -249,14 +249,14 @@ class McpConnection:
         self._conversation = self._opening.resume
         self._listed.clear()
         self._ready = True
-        return [results.with_session(self._opened, self._opening.resume, resumable=self._reply is not None)]
+        return [tools.with_session(self._opened, self._opening.resume, resumable=self._reply is not None)]
 
     # --- the end of a turn -------------------------------------------------------------------------------------------
 
     def _on_result(self, result: dict[str, Any], error: RpcError | None) -> list[Happening]:
         if error is not None:
-            return self._fail(results.failure(error))
-        text, media = results.said(result.get("content"))
+            return self._fail(tools.failure(error))
+        text, media = tools.said(result.get("content"))
         if result.get("isError") is True:
             return self._fail(Failure(text or "The agent's tool failed.", "tool_error"))
         session_id, answer = self._opening.session_id, [self._notice("media", *shown) for shown in media]

@@ -1,10 +1,11 @@
-"""How a thread of Codex is begun or resumed, and what it says about itself then."""
+"""A thread of Codex: what can be set for it, how it is begun or resumed, and the tokens that its turns take."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from operable.host.arm import Opened, Opening, PeerError
-from operable.host.codex.settings import PRESETS, mcp_server, settings_of
-from operable.host.peer import mapping, string
+from operable.host.peer import count, mapping, pairs, string, transport
+from operable.wire.events import Usage
 
 _TOLD = ("approvalPolicy", "sandbox", "modelProvider", "reasoningEffort")
 _OBSERVED = {
@@ -13,6 +14,18 @@ _OBSERVED = {
     "bidirectional": True,
     "resumable": True,
     "multimodal": True,
+}
+
+
+PRESETS: Final = {
+    "read-only": ("on-request", "read-only"),
+    "auto": ("on-request", "workspace-write"),
+    "full-access": ("never", "danger-full-access"),
+}
+POLICIES: Final = {
+    "read-only": "readOnly",
+    "workspace-write": "workspaceWrite",
+    "danger-full-access": "dangerFullAccess",
 }
 
 
@@ -48,4 +61,73 @@ def opened(result: dict[str, Any], opening: Opening, version: str) -> Opened:
         current_mode=opening.mode,
         current_model=string(result.get("model")) or None,
         observed=_OBSERVED,
+    )
+
+
+def settings_of(mode: str | None, model: str | None, options: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Parameters of a thread or a turn; KeyError names what cannot be set."""
+    settings: dict[str, Any] = {}
+    if mode is not None:
+        settings["approvalPolicy"], settings["sandbox"] = PRESETS[mode]
+    if model is not None:
+        settings["model"] = model
+    for name, value in options:
+        ours = {"effort": "effort", "approval_policy": "approvalPolicy", "sandbox": "sandbox"}[name]
+        if ours == "sandbox" and value not in POLICIES:
+            raise KeyError(f"sandbox {value}")
+        settings[ours] = value
+    return settings
+
+
+def mcp_server(server: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    name = str(server.get("name", ""))
+    if transport(server) == "stdio":
+        arguments = [str(word) for word in server.get("args") or ()]
+        return name, {"command": server.get("command"), "args": arguments, "env": pairs(server.get("env"))}
+    return name, {"url": server.get("url"), "http_headers": pairs(server.get("headers"))}
+
+
+class ThreadMeter:
+    """What each turn of a thread took, read from counters that run on through the thread.
+
+    A reading names its turn. A resumed thread begins with a reading of its last turn, which is then what the first new
+    turn is counted from. Codex counts cached tokens as input; here each token counts once.
+    """
+
+    def __init__(self) -> None:
+        self._turn = ""
+        self._before = Usage()
+        self._now = Usage()
+
+    def read(self, turn_id: str, told: dict[str, Any]) -> tuple[int, int, int, int]:
+        """Take a reading; how full the context is: used, size, tokens in, tokens out of the last request."""
+        if turn_id != self._turn:
+            self._turn, self._before = turn_id, self._now
+        self._now = _total(mapping(told.get("total")))
+        last = mapping(told.get("last"))
+        used, put_in, put_out = (
+            count(last.get(name)) for name in ("totalTokens", "inputTokens", "outputTokens")
+        )
+        return used, count(told.get("modelContextWindow")), put_in, put_out
+
+    def turn(self, turn_id: str) -> Usage | None:
+        """What this turn took; None when nothing was said about it."""
+        if turn_id != self._turn:
+            return None
+        before, now = self._before, self._now
+        return Usage(
+            max(0, now.input_tokens - before.input_tokens),
+            max(0, now.output_tokens - before.output_tokens),
+            max(0, now.cache_read_tokens - before.cache_read_tokens),
+            max(0, now.cache_write_tokens - before.cache_write_tokens),
+        )
+
+
+def _total(total: dict[str, Any]) -> Usage:
+    cached = count(total.get("cachedInputTokens"))
+    return Usage(
+        max(0, count(total.get("inputTokens")) - cached),
+        count(total.get("outputTokens")),
+        cached,
+        count(total.get("cacheWriteInputTokens")),
     )

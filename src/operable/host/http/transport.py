@@ -19,8 +19,7 @@ from typing import Any
 
 import msgspec
 
-from operable.host.http.address import same_host
-from operable.host.http.client import client, errors
+from operable.host.http.address import client, errors, same_host
 from operable.host.http.responses import Envelope, StreamPosition, body, envelope, events, refusal
 from operable.kernel.redact import Redactor, redact_url
 from operable.proc.child import ChildEnd

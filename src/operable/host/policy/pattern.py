@@ -7,12 +7,11 @@ literally; deny and ask compare everything that was said, and all that it may co
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
-from operable.host.policy import address_pattern
 from operable.host.policy.command_line import may_match, plain_script
 from operable.host.policy.shell_text import obscured
 from operable.host.policy.tool_call import Argument, Facts
@@ -30,6 +29,14 @@ _ARGUMENTS = {
 _BELOW = frozenset({"delete", "move", "search"})  # what they do to a folder they do to what is in it
 _CONTROL = r";&|<>$()`\n"
 _WORDS = {"command": "its command line", "paths": "its path", "address": "its address"}
+
+
+_FORM: Final = re.compile(r"([A-Za-z*?][A-Za-z0-9+.*?-]*)://([^/?#\\]*)(.*)", re.DOTALL)
+_PATTERN: Final = re.compile(r"([A-Za-z*?][A-Za-z0-9+.*?-]*)://([^/#\\]*)(.*)", re.DOTALL)
+_PORTS: Final = {"http": ":80", "https": ":443", "ws": ":80", "wss": ":443", "ftp": ":21"}
+_DOUBTFUL: Final = re.compile(r"[\\\x00-\x20\x7f-\xa0\u2028\u2029]")
+_LEAD: Final = re.compile(r"^\s*(https?|wss?|ftp):/*", re.IGNORECASE)
+Glob = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +120,7 @@ class Pattern:
             return all(_command_allowed(pattern, line) for line in argument.stated)
         if what == "paths":
             return all(_path_allowed(pattern, path, facts.root) for path in argument.stated)
-        return all(address_pattern.allows(pattern, text, _any) for text in argument.stated)
+        return all(allows_address(pattern, text, _any) for text in argument.stated)
 
     def _touches(self, facts: Facts, what: str) -> bool:
         pattern = self.argument or ""
@@ -122,7 +129,7 @@ class Pattern:
         if what == "paths":
             below = bool(_BELOW & set(facts.kinds)) or not facts.kinds
             return any(_path_touched(pattern, path, facts.root, below=below) for path in facts.paths.all)
-        return any(address_pattern.touches(pattern, text, _any) for text in facts.address.all)
+        return any(touches_address(pattern, text, _any) for text in facts.address.all)
 
 
 def arguments_of(kinds: Sequence[str]) -> tuple[str, ...]:
@@ -222,3 +229,64 @@ def _command_allowed(pattern: str, line: str) -> bool:
     expression = re.compile(_glob(pattern, inside, inside))
     script = plain_script(line)
     return any(expression.fullmatch(text) for text in (line, script) if text is not None)
+
+
+# Whether a pattern of addresses matches an address: scheme, host and what follows are compared each for itself.
+#
+# So `*` in the host of a pattern reaches no path, and a name before `@` is not a host. Schemes and hosts have no
+# case, a default port and a dot at the end of a host say nothing. A pattern without `://` is compared with the text
+# as it is.
+
+
+class _Address(NamedTuple):
+    scheme: str
+    host: str  # and its port, where that is not the default
+    rest: str
+    has_user: bool
+
+
+def _parts(text: str, form: re.Pattern[str]) -> _Address | None:
+    found = form.fullmatch(text.strip())
+    if found is None:
+        return None
+    scheme, (user, _, host) = found[1].lower(), found[2].rpartition("@")
+    host = host.lower().removesuffix(_PORTS.get(scheme, ":"))
+    name, colon, port = host.partition(":") if not host.startswith("[") else (host, "", "")
+    return _Address(scheme, name.removesuffix(".") + colon + port, found[3], bool(user))
+
+
+def allows_address(pattern: str, text: str, glob: Glob) -> bool:
+    """For a rule that allows: the address is what the pattern says, in every reading."""
+    wanted = _parts(pattern, _PATTERN)
+    if wanted is None:
+        return re.fullmatch(glob(pattern), text, re.DOTALL) is not None
+    given = _parts(text, _FORM)
+    if given is None or given.has_user or _DOUBTFUL.search(text):
+        return False
+    return _same(wanted, given, glob)
+
+
+def touches_address(pattern: str, text: str, glob: Glob) -> bool:
+    """For a rule that denies or asks: the address may be what the pattern says."""
+    if re.fullmatch(glob(pattern), text, re.DOTALL):
+        return True
+    wanted = _parts(pattern, _PATTERN)
+    if wanted is None:
+        return re.fullmatch(glob(pattern.lower()), text.lower(), re.DOTALL) is not None
+    spelled = _LEAD.sub(r"\1://", text.replace("\\", "/"), count=1)  # as browsers forgive it
+    tried = [spelled] if "://" in spelled else [f"{wanted.scheme}://{spelled.lstrip('/')}"]
+    return any(
+        given is not None and _same(wanted, given, glob) for given in (_parts(each, _FORM) for each in tried)
+    )
+
+
+def _same(wanted: _Address, given: _Address, glob: Glob) -> bool:
+    rest = wanted.rest or ("*" if wanted.host.endswith("*") else "/")
+    return all(
+        re.fullmatch(glob(pattern), text, re.DOTALL)
+        for pattern, text in (
+            (wanted.scheme, given.scheme),
+            (wanted.host, given.host),
+            (rest, given.rest if given.rest.startswith("/") else f"/{given.rest}"),
+        )
+    )

@@ -16,11 +16,19 @@ from types import TracebackType
 from typing import Any, Self
 
 from operable.host.arm import CallRevised, Happening, Message, NeedsAuth, Noise, Opened, PeerError
-from operable.host.session import refusals
 from operable.host.session.answers import ACTS, Answering
 from operable.host.session.approvals import Ask, Decision
 from operable.host.session.context import Consequence, SessionContext
-from operable.host.session.link import AgentLink
+from operable.host.session.link import (
+    AgentLink,
+    check_message,
+    exited,
+    how,
+    mute,
+    needs_auth,
+    session_ended,
+    turn_running,
+)
 from operable.host.session.log import SessionLog
 from operable.host.session.log_files import USER_MESSAGE, Record
 from operable.host.session.registry import ERROR, EXITED, KILLED, RUNNING, SessionHome
@@ -100,7 +108,7 @@ class Session:
         except BaseException as problem:
             failure = self._works.failure or problem  # why we ended the agent, not that it has ended
             if isinstance(problem, TimeoutError):
-                failure = refusals.mute(self.home.meta.adapter_slug, limit, self._link.stderr())
+                failure = mute(self.home.meta.adapter_slug, limit, self._link.stderr())
             code = failure.code if isinstance(failure, Fail) else type(failure).__name__
             self._works.stop(code, "handshake failed")
             if self._link.process is not None:
@@ -119,11 +127,11 @@ class Session:
         """
         self.raise_failure()
         if not self._works.alive or self._closing is not None:
-            raise refusals.session_ended(self.id, self.status)
+            raise session_ended(self.id, self.status)
         if self.running:
-            raise refusals.turn_running(self.id)
+            raise turn_running(self.id)
         message = Message(message) if isinstance(message, str) else message
-        refusals.check_message(self.id, message.text)
+        check_message(self.id, message.text)
         self._works.learn()
         self._works.commit([e.Notice(USER_MESSAGE, "the user's message", self.id, {"text": message.text})])
         self.raise_failure()
@@ -218,12 +226,12 @@ class Session:
         if process.too_long is not None:
             self._works.commit([e.AgentError(e.Failure(process.too_long, "line_too_long"), self.id)])
         self.took([self._link.with_stderr(happening, status) for happening in self._link.eof(status)])
-        self._course.process_ended(f"the agent ended{refusals.how(status)} in the middle of a turn")
+        self._course.process_ended(f"the agent ended{how(status)} in the middle of a turn")
         if self._link.arm.per_turn:
             return
         if self._ready is not None and not self._ready.done():
             agent, said = self.home.meta.adapter_slug, self._link.masked(self._complaint)
-            self._ready.set_exception(refusals.exited(agent, status, self._link.stderr(), said))
+            self._ready.set_exception(exited(agent, status, self._link.stderr(), said))
         elif self._works.stopped is not None:
             self._finish(ERROR, self._works.stopped)
         elif self._closing is None:
@@ -291,7 +299,7 @@ class Session:
             self._works.commit([e.AgentError(e.Failure(needs.message, "auth_required"), self.id)])
             return
         agent = self.home.meta.adapter_slug
-        self._ready.set_exception(refusals.needs_auth(agent, needs.message, needs.methods))
+        self._ready.set_exception(needs_auth(agent, needs.message, needs.methods))
 
     # --- ends
 

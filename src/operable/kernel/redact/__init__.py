@@ -1,10 +1,11 @@
 """Redaction, the one place for it (AOI-CLI section 11): what is logged, recorded, sealed or shown passes here.
 
-Two means that add up. *By value*: `known` holds the secrets that a session or a run knows, in every spelling in which they
-travel (`forms`). *By look*: names (`names`), addresses (`urls`), token shapes (`shapes`), text (`prose`), structured data
-(`structure`). `Redactor` joins both.
+Two means that add up. *By value*: `known` holds the secrets that a session or a run knows, in every spelling in which
+they travel (`forms`). *By look*: names (`names`), addresses (`urls`), token shapes (`shapes`), text (`prose_rules`),
+structured data (`structure`). `Redactor` joins both.
 
-Names are looked up on first use: the parameter table of a tool asks `names` on its cold-start path and loads nothing else.
+Names are looked up on first use: the parameter table of a tool asks `names` on its cold-start path and loads nothing
+else.
 """
 
 from operable import lazily

@@ -1,11 +1,11 @@
-r"""The rules that find secrets in free text; `prose` loads them for text that may have any.
+r"""The rules that find secrets in free text; `structure` loads them for text that may have any.
 
 Theory of operation: every rule finds an *announcement* (`name =`, `--name `, `Bearer `, `scheme://`) with a linear scan,
 asks `names` about the name, and masks the value that follows. Announcements never consume values, so one hidden in
 another (`note="password=x"`) is still seen. A value is a quoted string, a list of them, a number, or a bare word; where
 the announcement opens its line, as in a config file, a bare value reaches to the end of the line.
 
-Each rule is behind a substring test, which `prose` repeats for all of them. Quantifiers of single
+Each rule is behind a substring test, which `structure` repeats for all of them. Quantifiers of single
 characters are possessive; groups are not, because of a fault of `re` before 3.11.5 (gh-106052). When in doubt it hides
 too much; `plain` lists what is not in doubt. Escaped literals are masked as the text that they hold (`escapes`). Data that
 can be parsed belongs to `structure`, which sees more.

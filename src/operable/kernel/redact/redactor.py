@@ -8,17 +8,16 @@ from operable.kernel.redact.encodings import is_encoded
 from operable.kernel.redact.known_values import Known, as_known
 from operable.kernel.redact.names import HINTS as NAME_HINTS
 from operable.kernel.redact.names import MASK, contains_any
-from operable.kernel.redact.prose import redact_prose
 from operable.kernel.redact.shapes import HINTS as SHAPE_HINTS
 from operable.kernel.redact.shapes import KEY_BEGINS
-from operable.kernel.redact.structure import DEPTH, mask_members
+from operable.kernel.redact.structure import DEPTH, mask_members, redact_prose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-# What `prose` looks for besides names and shapes: addresses, options with headers and users.
+# What the rules for text look for besides names and shapes: addresses, options with headers and users.
 _SUSPECTS = ("://", "?", "-H", "-u", "-U", "-p", "--header")
 # The scheme, and the names of members that `structure` treats in a way of their own.
 _SUSPECT_NAMES = ("basic", "headers", "env", "argv", "args", "command_line")
@@ -49,7 +48,7 @@ class Redactor:
     def leaves(self, lines: "list[bytes]") -> bool:
         """Whether `line` and `value` change none of these lines, each of which may be JSON. False: perhaps.
 
-        The rules of `prose` and `structure` are behind tests for substrings, and every string of a JSON text without
+        The rules for text and for structured data are behind tests for substrings, and every string of a JSON text without
         escapes is a part of it. So the same tests on all lines at once answer for each: long streams are mostly harmless.
         """
         data = b"\n".join(lines)

@@ -13,12 +13,13 @@ Why is this bad?
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from urllib.parse import quote, quote_plus
 
 from operable.kernel.redact.names import is_secret_name
-from operable.lint.canaries import canary, leak
 from operable.lint.check import Case, Check, Finding, Untested
 from operable.lint.evidence import Invocation, Observation, encode
 from operable.lint.example import error, meta, summary, transcript
@@ -31,6 +32,14 @@ _FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 _HEADER_FLAGS = ("--header", "--headers")
 # Those of section 11.
 _QUERIES = ("token", "access_token", "sig", "code", "key")
+
+
+_ESCAPED = re.compile(r"\\+u00([0-7][0-9a-fA-F])")
+
+
+def canary(label: str) -> str:
+    """A value that stands for a secret; the label says which one leaked."""
+    return f"Zq7+{label}+9xKtRwe2V"
 
 
 def _command(case: Case) -> Iterator[Finding]:
@@ -155,6 +164,41 @@ def _leak(seen: Observation, value: str, *, framework_only: bool) -> str | None:
         return f"on stdout, {form}"
     form = leak(seen.stderr, value)
     return None if form is None else f"on stderr, {form}"
+
+
+# Secrets that are none: values that can be recognised in any output, also when something has encoded them.
+#
+# A canary has characters that URL encoding changes, so that its raw and its encoded form can be distinguished. In
+# base64 the same bytes look different depending on where they are in what was encoded: all three alignments are
+# looked for.
+
+
+def forms(value: str) -> dict[str, str]:
+    """How the value may appear -> what to look for."""
+    found = {
+        "as it is": value,
+        "URL-encoded": quote(value, safe=""),
+        "form-encoded": quote_plus(value, safe=""),
+    }
+    raw = value.encode()
+    found["in hexadecimal"] = raw.hex()
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + raw).decode()
+        # The characters at both ends depend on the neighbours.
+        found[f"in base64 ({shift})"] = encoded[-(-shift * 8 // 6) : len(encoded) - 4]
+    return found
+
+
+def leak(text: str, value: str) -> str | None:
+    """In which form the value is in the text. Hexadecimal digits may be written large or small, and any character may be
+    escaped as in JSON.
+    """
+    text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+    for form, needle in forms(value).items():
+        found = needle in text if form.startswith("in base64") else needle.lower() in text.lower()
+        if found:
+            return form.split(" (")[0]
+    return None
 
 
 CHECK = Check(

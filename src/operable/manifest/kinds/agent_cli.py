@@ -20,7 +20,7 @@ from operable.manifest.blocks import (
 from operable.manifest.embedding import embedded
 from operable.manifest.kind import Kind, Reference
 from operable.manifest.part import ManifestPart
-from operable.manifest.rules.agent import AGENT_RULES
+from operable.manifest.rules.agent import AGENT_RULES, capabilities_within_profile, environment_isolated
 from operable.manifest.rules.agent_blocks import (
     CapabilitiesBlock,
     Continuation,
@@ -30,7 +30,6 @@ from operable.manifest.rules.agent_blocks import (
     OptionBlock,
     SessionBlock,
 )
-from operable.manifest.rules.agent_bounds import capabilities_within_profile, environment_isolated
 from operable.manifest.rules.bundle import BUNDLE_RULES, secrets_declared
 from operable.manifest.rules.governance import GOVERNANCE_RULES
 from operable.manifest.rules.runner import embedded_runner, runner_rules

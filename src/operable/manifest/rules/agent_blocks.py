@@ -1,6 +1,6 @@
 """The blocks that only an AGENT-CLI.md has (AIP-45): its sessions, models, modes, options and ways to continue.
 
-Plain values, read by `operable.manifest.kinds.agent_cli`; what holds between them is in `agent` and `agent_bounds`.
+Plain values, read by `operable.manifest.kinds.agent_cli`; what holds between them is in `agent`.
 Blocks that other manifests also have are in `blocks`.
 """
 

@@ -86,7 +86,7 @@ class Enclosure:
     def close(self) -> None:
         self._closed = True
         if self._proxy is not None:
-            from operable.proc.sandbox.egress.service import SERVICE
+            from operable.proc.sandbox.egress.proxy import SERVICE
 
             SERVICE.stop(self._proxy)
             self._proxy = None
@@ -118,8 +118,7 @@ class Enclosure:
             # No network of its own: for the mechanism to refuse, or to report as open.
             self.place = replace(self.place, tunnel=Tunnel(path, _PROXY_PORT, (), egress.hosts))
             return
-        from operable.proc.sandbox.egress.proxy import Proxy
-        from operable.proc.sandbox.egress.service import SERVICE
+        from operable.proc.sandbox.egress.proxy import SERVICE, Proxy
 
         authority, readable = None, dict(self.place.readable)
         if egress.substitutes:

@@ -19,8 +19,7 @@ from operable.host.launch.places import Places
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loader import load
 from operable.manifest.problem import ManifestError
-from operable.serve.logins import login_state
-from operable.serve.operables import Operable, Source
+from operable.serve.operables import Operable, Source, login_state
 
 
 def find(workspace: str) -> Iterator[Operable]:

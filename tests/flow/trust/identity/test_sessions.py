@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.flow.trust.identity.delegation import validate_chain
 from operable.flow.trust.identity.sessions import (
     bare_url,
     credential_summary,
     described_session,
     exceeds,
     secrets_of,
+    validate_chain,
     walk,
 )
 from tests.requirement import requirement

@@ -14,9 +14,8 @@ from operable.kernel.errors import Fail
 from operable.proc.run import aoutput
 from operable.proc.sandbox.confinement import Tunnel
 from operable.proc.sandbox.egress.budget import Attempt, Bounds
-from operable.proc.sandbox.egress.proxy import Proxy
+from operable.proc.sandbox.egress.proxy import Proxy, Service
 from operable.proc.sandbox.egress.rules import Rules
-from operable.proc.sandbox.egress.service import Service
 from tests.proc.sandbox.egress.world import LIMIT, SECRET, World, fetch, key_for, play, secure_world
 from tests.proc.sandboxes.confined import command_for
 

@@ -45,8 +45,8 @@ def graph(
 
 def _drawn(file: str, language: str, runs: int, after: str | None) -> str:
     from operable.cli.flow.input import addressed, read_manifest
-    from operable.flow.graph.mermaid import mermaid
     from operable.flow.graph.model import graph as drawn
+    from operable.flow.graph.model import mermaid
     from operable.flow.graph.svg import svg
     from operable.flow.manifest.schedules import moment
 

@@ -1,7 +1,6 @@
 """One scheduler job from one plan: the flat record that openclaw-scheduler stores, field by field."""
 
 from operable.flow.canonical import canonical_text
-from operable.flow.compile.job.shell_text import in_folder, quote, shell_line
 from operable.flow.compile.redaction import shown_identity, shown_proof_source
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.inheritance import Json, first
@@ -145,3 +144,27 @@ def _verify_fields(plan: Json) -> Json:
         "verify_timeout_s": verify["timeout_seconds"],
         "verify_on_failure": verify["on_failure"],
     }
+
+
+# A command as one line for `sh`: everything quoted, nothing left for the shell to interpret.
+
+
+def quote(word: str) -> str:
+    """In single quotes; a single quote inside is closed, quoted with double quotes, and opened again."""
+    return "'" + word.replace("'", "'\"'\"'") + "'"
+
+
+def shell_line(payload: Json) -> str:
+    """The line for a normalised shell payload."""
+    line = " ".join(map(quote, [payload["program"], *payload["args"]]))
+    if payload["env"]:
+        line = (
+            " ".join(f"{name}={quote(value)}" for name, value in sorted(payload["env"].items())) + " " + line
+        )
+    if payload["stdin"] is not None:
+        line = f"printf %s {quote(payload['stdin'])} | {line}"
+    return in_folder(payload["cwd"], line)
+
+
+def in_folder(cwd: str | None, line: str) -> str:
+    return line if cwd is None else f"cd {quote(cwd)} && {line}"

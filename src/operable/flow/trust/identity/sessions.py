@@ -8,7 +8,7 @@ profile, and validates the delegation chain before the credentials are used.
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -17,7 +17,6 @@ from operable.flow.contracts import Identity, IdentityRequest, entry, known
 from operable.flow.errors import FlowError
 from operable.flow.manifest.provider_rules import common_identity_problems
 from operable.flow.manifest.vocabulary import TRUST_LEVELS
-from operable.flow.trust.identity.delegation import validate_chain
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Redactor
 
@@ -245,3 +244,49 @@ def _instant(text: str) -> float:
         return datetime.fromisoformat(text).timestamp()
     except ValueError:
         return float("inf")
+
+
+# Delegation chains: who acts for whom, by which grant, and whether the policy of the profile allows it.
+
+
+def validate_chain(
+    chain: Sequence[Mapping[str, Any]], policy: Mapping[str, Any] | None, further: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The `delegation_validation` of a session. `further` are the findings of the provider itself."""
+    policy = policy or {}
+    errors: list[str] = []
+    limit = policy.get("max_depth")
+    if isinstance(limit, int | float) and not isinstance(limit, bool) and len(chain) > limit:
+        errors.append(f"delegation chain has {len(chain)} hops, more than max_depth {int(limit)}")
+    pairs = [(hop.get("principal"), hop.get("grant")) for hop in chain]
+    acyclic = len({_key(pair) for pair in pairs}) == len(pairs)
+    if not acyclic:
+        errors.append("delegation chain repeats a principal with the same grant")
+    allowed = policy.get("allowed_delegators")
+    if isinstance(allowed, list) and allowed:
+        errors += [
+            f'delegator "{principal}" is not in allowed_delegators'
+            for principal, _ in pairs
+            if principal not in allowed
+        ]
+    granted = [_is_granted(hop) for hop in chain]
+    if policy.get("require_grant_per_hop") is not False and not all(granted):
+        errors.append(f"hop {granted.index(False)} of the delegation chain has no validated grant")
+    errors += further
+    return {
+        "valid": not errors,
+        "depth": len(chain),
+        "acyclic": acyclic,
+        "all_grants_present": all(granted),
+        "errors": errors,
+    }
+
+
+def _is_granted(hop: Mapping[str, Any]) -> bool:
+    grant = hop.get("grant")
+    return isinstance(grant, str) and bool(grant) and hop.get("validated") is not False
+
+
+def _key(pair: tuple[Any, Any]) -> str:
+    # A hop comes from a provider's answer and may contain anything, also what cannot be hashed.
+    return repr(pair)

@@ -1,9 +1,12 @@
 """Policies in a process of their own: both sides of the pipe to an evaluator that is native code.
 
-An evaluator without a deadline, or one whose stack overflows, would end a server with all of its sessions, for a text in one
-manifest; 150 bytes of Rego take gigabytes. `evaluated` is the host's side, `evaluate` the child's. The child forks: one half
-evaluates, the other looks at the memory of the first every few milliseconds and ends it above the limit. Resource limits
-cannot do that: the allocator of the Rego interpreter reserves 256 GB of addresses and does not start with less.
+An evaluator without a deadline, or one whose stack overflows, would end a server with all of its sessions, for a text
+in one manifest; 150 bytes of Rego take gigabytes. Cedar's parser overflows its stack at a few thousand nested
+parentheses; the Rego interpreter has no deadline and prints its complaints on standard output. `_evaluated` is the
+host's side, `_evaluate` the child's, which this module is when it is run with the name of a language. The child forks:
+one half evaluates, the other looks at the memory of the first every few milliseconds and ends it above the limit.
+Resource limits cannot do that: the allocator of the Rego interpreter reserves 256 GB of addresses and does not start
+with less.
 
 A policy that exceeds a limit, or that its evaluator does not survive, denies: `on_error: warn` is for policies that
 cannot be asked. Else an argument of the task could turn a denial into an approval by making the policy expensive.
@@ -33,14 +36,37 @@ class PolicyEnded(FlowError):  # noqa: N818 - what happened to the policy
         super().__init__("authorization_denied", f"{whose} {what}; such a policy denies", limit=limit)
 
 
-def evaluated(module: str, task: Mapping[str, Any], whose: str, *, timeout: float) -> dict[str, Any]:
-    """What the child that runs this module answers. PolicyEnded, or FlowError(authorization_error); both name `whose`."""
+def evaluate_cedar(
+    asked: Mapping[str, Any], policies: str, entities: Any, schema: Any, *, timeout: float
+) -> tuple[bool, list[str]]:
+    """Whether it is allowed, and by which policies. FlowError(authorization_error), also when one of them failed."""
+    task = {"asked": asked, "policies": policies, "entities": entities, "schema": schema}
+    answer = _evaluated("cedar", task, "the Cedar policy", timeout=timeout)
+    return answer["allowed"] is True, answer["reasons"]
+
+
+def evaluate_rego(
+    modules: Mapping[str, str],
+    data: Mapping[str, Any],
+    query: str,
+    request: Mapping[str, Any],
+    *,
+    timeout: float,
+) -> Any:
+    """What the query gives; None when it is undefined. FlowError(authorization_error)."""
+    task = {"modules": dict(modules), "data": dict(data), "query": query, "input": dict(request)}
+    answer = _evaluated("rego", task, "the Rego policy", timeout=timeout)
+    return answer["value"]
+
+
+def _evaluated(language: str, task: Mapping[str, Any], whose: str, *, timeout: float) -> dict[str, Any]:
+    """What the child of this language answers. PolicyEnded, or FlowError(authorization_error); both name `whose`."""
     from operable.proc.run import output
     from operable.proc.spawn import prepare
 
     if not hasattr(os, "pidfd_open"):
         raise _error(whose, "was not evaluated: its memory cannot be limited on this system")
-    child = prepare([sys.executable, "-P", "-m", module])
+    child = prepare([sys.executable, "-P", "-m", "operable.flow.trust.policy.evaluator", language])
     try:
         result = output(child, stdin=json.dumps(task).encode(), timeout=timeout, limit=_LIMIT)
         answer: dict[str, Any] = json.loads(result.stdout)
@@ -62,7 +88,7 @@ def evaluated(module: str, task: Mapping[str, Any], whose: str, *, timeout: floa
     return answer
 
 
-def evaluate(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+def _evaluate(answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
     """One task on standard input, one answer on standard output; everything else that is printed goes to stderr."""
     task = json.load(sys.stdin.buffer)
     answers = os.dup(1)
@@ -118,3 +144,42 @@ def _send(descriptor: int, answer: dict[str, Any]) -> None:
 
 def _error(whose: str, what: str) -> FlowError:
     return FlowError("authorization_error", f"{whose} {what}")
+
+
+def _cedar(task: dict[str, Any]) -> dict[str, Any]:
+    import cedarpy
+
+    try:
+        found = cedarpy.is_authorized(
+            task["asked"], task["policies"], task["entities"], schema=task["schema"]
+        )
+    except (ValueError, TypeError) as error:
+        return {"error": type(error).__name__}
+    if found.diagnostics.errors:
+        return {"error": f"{len(found.diagnostics.errors)} errors while it was evaluated"}
+    return {
+        "allowed": found.decision is cedarpy.Decision.Allow,
+        "reasons": sorted(found.diagnostics.reasons),
+    }
+
+
+def _rego(task: dict[str, Any]) -> dict[str, Any]:
+    from regopy import Interpreter, RegoError  # type: ignore[import-untyped]
+
+    interpreter = Interpreter()
+    try:
+        for name, source in task["modules"].items():
+            interpreter.add_module(name, source)
+        interpreter.add_data(task["data"])
+        interpreter.set_input(task["input"])
+        found = interpreter.query(task["query"])
+    except RegoError:
+        return {"error": "the module or the query is not valid Rego"}
+    if not found.ok():
+        return {"error": "the policy failed while it was evaluated"}
+    expressions = found.results[0].expressions if found.results else []
+    return {"value": expressions[0] if expressions else None}
+
+
+if __name__ == "__main__":
+    _evaluate({"cedar": _cedar, "rego": _rego}[sys.argv[1]])

@@ -14,8 +14,10 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+import threading
 from typing import TYPE_CHECKING
 
+from operable.kernel.errors import Fail
 from operable.proc.sandbox.egress.budget import Attempt, AttemptLog, Bounds, Memory
 from operable.proc.sandbox.egress.client_hello import HANDSHAKE
 from operable.proc.sandbox.egress.exchange import EgressExchange
@@ -32,7 +34,7 @@ from operable.proc.sandbox.egress.substitutes import Substitute, Substitutes
 from operable.proc.sandbox.egress.upstream import EgressUpstream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from operable.proc.sandbox.egress.tls import Authority
 
@@ -41,6 +43,8 @@ _LONGEST_ADDRESS = 100  # of a unix socket: 104 on some systems, 108 on others
 _TOLD = 16
 _HTTP_PORT = 80
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+# Binding a unix socket, or closing connections: milliseconds.
+_TIMEOUT = 10.0
 
 
 class Proxy:
@@ -248,3 +252,43 @@ class Proxy:
         self._moved += size
         if self.bounds.total is not None and self._moved > self.bounds.total:
             raise ConnectionAbortedError("the sandbox has used up its transfer limit")
+
+
+class Service:
+    """All egress proxies of a host, on one event loop in one thread: a host that computes or blocks slows no sandbox down.
+
+    Starts and stops proxies from any thread. The loop's thread starts with the first proxy. Callbacks of a proxy
+    (`on_attempt`) run in it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def start(self, proxy: Proxy, path: str) -> None:
+        """Serve on this unix socket; Fail when it cannot be made."""
+        try:
+            self._do(proxy.start(path))
+        except OSError as error:
+            raise Fail(
+                "io", "EGRESS_UNAVAILABLE", f"cannot serve egress at {path}: {error.strerror or error}"
+            ) from error
+
+    def stop(self, proxy: Proxy) -> None:
+        self._do(proxy.aclose())
+
+    def forget(self) -> None:
+        """In a fork of the host: the thread stayed with the parent."""
+        self._lock = threading.Lock()
+        self._loop = None
+
+    def _do(self, what: Coroutine[object, object, None]) -> None:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="operable-egress", daemon=True).start()
+        asyncio.run_coroutine_threadsafe(what, self._loop).result(_TIMEOUT)
+
+
+SERVICE = Service()
+os.register_at_fork(after_in_child=SERVICE.forget)

@@ -1,14 +1,20 @@
-"""The behaviours that each draft asks for, read from requirements.toml and, draft by draft, from drafts/*.toml.
+"""What the drafts ask for and the JSON Schemas that we publish, read from the files of this package.
 
-An id is `draft:section:slug`. The file is the single source: tests name the ids, the reference page is generated from it.
-Whether a requirement is met is not written here; that is what the tests are for.
+The behaviours are in requirements.toml and, draft by draft, in drafts/*.toml. An id is `draft:section:slug`. The file is
+the single source: tests name the ids, the reference page is generated from it. Whether a requirement is met is not
+written here; that is what the tests are for.
+
+A schema has a short name: `schema("aoi-events")` is schemas/aoi-events.schema.json. The directory is the registry: a new
+file is a new schema. Each has a public `$id` and is JSON Schema 2020-12.
 """
 
-import tomllib
+import json
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _FOLDER = Path(__file__).parent
+_DIRECTORY = _FOLDER / "schemas"
+_SUFFIX = ".schema.json"
 
 
 class Requirement(NamedTuple):
@@ -41,6 +47,8 @@ class Requirement(NamedTuple):
 
 def requirements() -> list[Requirement]:
     """All requirements, in the order of the files."""
+    import tomllib
+
     files = [_FOLDER / "requirements.toml", *sorted((_FOLDER / "drafts").glob("*.toml"))]
     return [
         Requirement(id, **fields)
@@ -52,7 +60,22 @@ def requirements() -> list[Requirement]:
 
 def titles() -> dict[str, str]:
     """Draft -> its title, for the drafts that have a file of their own."""
+    import tomllib
+
     return {
         file.stem: tomllib.loads(file.read_text("utf-8"))["title"]
         for file in sorted((_FOLDER / "drafts").glob("*.toml"))
     }
+
+
+def schema_names() -> list[str]:
+    """The short names of all published schemas, sorted."""
+    return sorted(path.name.removesuffix(_SUFFIX) for path in _DIRECTORY.glob(f"*{_SUFFIX}"))
+
+
+def schema(name: str) -> dict[str, Any]:
+    """One published schema, a fresh copy at each call; LookupError names the known ones."""
+    if name not in schema_names():
+        raise LookupError(f"no published schema {name!r}; there are: {', '.join(schema_names())}")
+    document: dict[str, Any] = json.loads((_DIRECTORY / (name + _SUFFIX)).read_text("utf-8"))
+    return document

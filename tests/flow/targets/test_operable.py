@@ -5,10 +5,10 @@ import json
 import pytest
 
 from operable.flow.canonical import canonical_digest, stable_id
-from operable.flow.compile.schedulable import unschedulable
 from operable.flow.compile.target import compile_manifest
 from operable.flow.errors import FlowError
 from operable.flow.manifest.failure_handlers import expand
+from operable.flow.targets.operable import unschedulable
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
 
 

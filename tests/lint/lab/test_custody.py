@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from operable.lint.evidence import Invocation
-from operable.lint.lab.contacts import counters, described
+from operable.lint.lab.custody import counters, described
 from operable.lint.lab.lab import Laboratory
 from operable.lint.lab.probe import Probe
 from operable.lint.profile import Profile

@@ -3,7 +3,7 @@
 import pytest
 
 from operable.flow.errors import FlowError
-from operable.flow.run.trigger_match import condition_holds
+from operable.flow.run.triggers import condition_holds
 from tests.requirement import requirement
 
 

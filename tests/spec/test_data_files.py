@@ -1,12 +1,14 @@
 """Published schemas: valid, public, permissive, and with complaints that name the field."""
 
+import re
+from itertools import groupby
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
 from operable.kernel.errors import CATEGORIES
-from operable.spec import schema, schema_names
+from operable.spec import requirements, schema, schema_names
 from tests.requirement import requirement
 
 FRAMEWORK_TYPES = ["check", "error", "heartbeat", "meta", "plan", "progress", "summary", "warning"]
@@ -104,3 +106,28 @@ def test_a_destructive_command_without_confirmation_is_no_valid_manifest():
     del manifest["commands"][0]["requires_confirm"]
 
     assert not validator.is_valid(manifest)
+
+
+def test_entries_are_well_formed():
+    for entry in requirements():
+        assert re.fullmatch(r"[a-z]+[a-z0-9-]*:(\d+(\.\d+)?|[a-z]+):[a-z0-9]+(-[a-z0-9]+)*", entry.id)
+        assert entry.level in ("MUST", "SHOULD", "MAY"), entry
+        assert entry.text.endswith("."), entry
+        for reason in (entry.deferred, entry.divergence):
+            assert reason is None or len(reason.split()) > 3, entry
+
+
+def test_the_entries_of_a_draft_stand_together_sorted_by_section_and_then_by_name():
+    drafts = [
+        (draft, list(entries)) for draft, entries in groupby(requirements(), key=lambda entry: entry.draft)
+    ]
+
+    assert len({draft for draft, _ in drafts}) == len(drafts)
+    for _, entries in drafts:
+        assert entries == sorted(entries, key=lambda entry: entry.order)
+
+
+def test_every_section_of_the_aoi_draft_that_asks_for_something_has_entries():
+    sections = {int(entry.section.split(".")[0]) for entry in requirements() if entry.draft == "aoi"}
+
+    assert sections >= {*range(1, 18), 19}
