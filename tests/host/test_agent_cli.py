@@ -192,7 +192,7 @@ def _quirks(**more):
         (None, {"deny": ["read:.env"]}, "deny read:.env"),
         (None, {"ask": ["kind:read"]}, "ask kind:read"),
         (None, {"deny": ["*"]}, None),
-        ("yolo", {"allow": ["kind:edit", "kind:execute"]}, "acts without asking"),
+        ("yolo", {"allow": ["kind:edit", "kind:execute"]}, "the default (deny)"),
         ("yolo", {"allow": ["*"]}, None),
     ],
 )
@@ -213,6 +213,71 @@ def test_rules_about_a_kind_that_the_mode_does_not_ask_about_are_refused_by_name
     assert failure.value.code == "AGENT_NEVER_ASKS"
     assert wants in failure.value.message
     assert mode != "accept" or "edit" in failure.value.message
+
+
+@pytest.mark.parametrize(
+    "mode, chosen, hint, follow",
+    [
+        ("accept", {}, "leave out --mode, or add --allow kind:edit", {"allow": ["kind:edit"]}),
+        (
+            "accept",
+            {"allow": ["kind:edit"], "deny": ["edit:.env", "kind:execute"]},
+            "leave out --mode, or remove deny edit:.env",
+            {"allow": ["kind:edit"], "deny": ["kind:execute"]},
+        ),
+        (
+            "accept",
+            {"deny": ["*", "Write"]},
+            "leave out --mode, or remove deny Write and add --allow kind:edit",
+            {"allow": ["kind:edit"], "deny": ["*"]},
+        ),
+        (
+            None,
+            {"allow": ["*"], "deny": ["read:.env"], "ask": ["kind:read"]},
+            "no mode of it does: remove deny read:.env, ask kind:read",
+            {"allow": ["*"]},
+        ),
+        (
+            "yolo",
+            {"allow": ["kind:edit"], "deny": ["execute:rm *"]},
+            "leave out --mode, or use --mode accept, or remove deny execute:rm * and add --allow '*'",
+            {"allow": ["*"]},
+        ),
+    ],
+)
+def test_rules_that_cannot_be_enforced_are_refused_with_the_change_that_starts_the_session(
+    tmp_path, mode, chosen, hint, follow
+):
+    agent = define_agent_cli(manifest(tmp_path, **_quirks()))
+
+    async def scene(mode, chosen):
+        async with await agent.start(workspace=str(tmp_path), policy=rules(**chosen), mode=mode):
+            pass
+
+    with pytest.raises(Fail) as failure:
+        run(scene(mode, chosen))
+
+    assert failure.value.hint == (
+        f"{hint}, so that only the sandbox limits such calls; its modes: operable agent show scripted"
+    )
+    run(scene(mode, follow))
+    if "leave out --mode" in hint:
+        run(scene(None, chosen))
+    if "use --mode accept" in hint:
+        run(scene("accept", chosen))
+
+
+def test_every_rule_that_cannot_be_enforced_is_named(tmp_path):
+    agent = define_agent_cli(manifest(tmp_path, **_quirks()))
+    denied = rules(deny=["edit:.env", "read:.env"])
+
+    with pytest.raises(Fail) as failure:
+        run(agent.start(workspace=str(tmp_path), policy=denied, mode="accept"))
+
+    assert failure.value.message == (
+        "scripted in the mode accept does not ask about calls of kind read, edit: "
+        "deny read:.env, deny edit:.env, the default (deny) cannot be enforced"
+    )
 
 
 def test_a_level_of_autonomy_that_asks_about_what_the_mode_does_not_is_refused(tmp_path):

@@ -118,7 +118,7 @@ def test_an_unknown_mode_is_rejected_with_what_was_meant(agent):
     assert (caught.value.code, caught.value.category, caught.value.hint) == (
         "MODE_UNKNOWN",
         "usage",
-        "did you mean plan?",
+        "did you mean plan? to see what each does: operable agent show hermes",
     )
 
 

@@ -133,7 +133,7 @@ def _mode(manifest: AgentCli, name: str | None, refusals: list[Refusal]) -> Mode
     if found is None:
         known = [mode.id for mode in manifest.modes]
         message = f"{manifest.id} has no mode {name[:80]!r}"
-        refusals.append(Refusal("MODE_UNKNOWN", "mode", message, _meant(name, known)))
+        refusals.append(Refusal("MODE_UNKNOWN", "mode", message, _meant_of(manifest, name, known)))
     return found
 
 
@@ -176,7 +176,8 @@ def _refused_options(manifest: AgentCli, chosen: Mapping[str, Any]) -> Iterator[
         option = declared.get(name)
         if option is None:
             message = f"{manifest.id} has no option {str(name)[:80]!r}"
-            yield Refusal("OPTION_UNKNOWN", f"options.{name}", message, _meant(str(name), list(declared)))
+            known = _meant_of(manifest, str(name), list(declared))
+            yield Refusal("OPTION_UNKNOWN", f"options.{name}", message, known)
             continue
         refusal = _CHECKS[option.type](option, value)
         if refusal is not None:
@@ -243,6 +244,13 @@ def _apply(option: OptionBlock, value: Any, args: list[str], env: dict[str, str]
 def _meant(name: str, known: list[str]) -> str:
     near = nearest(name, known, limit=1)
     return f"did you mean {near[0]}?" if near else f"known: {', '.join(known) or 'none'}"
+
+
+def _meant_of(manifest: AgentCli, name: str, known: list[str]) -> str:
+    """The same for what the manifest describes: with the command that shows it."""
+    meant = _meant(name, known)
+    mark = "" if meant.endswith("?") else ";"
+    return f"{meant}{mark} to see what each does: operable agent show {manifest.id}"
 
 
 def _text(value: Any) -> str | None:

@@ -9,6 +9,7 @@ a turn that is too long ends in its log as `timeout`, like any other.
 from __future__ import annotations
 
 import asyncio
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -177,11 +178,20 @@ class Talk:
         return self._context.ask(question, hint=fail.hint or "", fresh=True).strip().lower() in ("y", "yes")
 
     def _address(self, fail: Fail) -> None:
-        """Let a hint that names a command name the agent and the workspace as they were given here."""
-        line = (fail.hint or "").split()
-        if tuple(line[:2]) == ("operable", "agent") and line[3:] == [self.agent.manifest.name]:
-            workspace = [] if self._wanted.workspace == "." else ["--workspace", self._wanted.workspace]
-            fail.hint = shlex.join([*line[:3], self._wanted.name, *workspace])
+        """Let hints that name a command name the agent and the workspace as they were given here."""
+        manifest, wanted = self.agent.manifest, self._wanted
+        workspace = [] if wanted.workspace == "." else ["--workspace", wanted.workspace]
+        given = shlex.join([wanted.name, *workspace])
+        names = "|".join(re.escape(name) for name in (manifest.name, manifest.id))
+        command = re.compile(rf"(?<=\boperable agent )(\w+) (?:{names})(?![^\s;,])")
+
+        def addressed(hint: str) -> str:
+            return command.sub(lambda match: f"{match[1]} {given}", hint)
+
+        fail.hint = fail.hint and addressed(fail.hint)
+        for problem in fail.details.get("problems", ()):
+            if isinstance(problem, dict) and "hint" in problem:
+                problem["hint"] = addressed(problem["hint"])
 
     def _tell(self, told: InstallProgress) -> None:
         """Say what is done before the agent is there; what is installed also to programs, before it is fetched."""

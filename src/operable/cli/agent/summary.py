@@ -18,6 +18,7 @@ from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loader import Loaded, load
 from operable.manifest.problem import ManifestError, Problem
 from operable.tool import Context, ItemError
+from operable.tool.human.mode import cell
 
 
 def details(name: str, workspace: str) -> AgentDetails:
@@ -95,6 +96,27 @@ def _problem(problem: Problem) -> ManifestProblem:
         key=problem.key,
         hint=problem.hint,
     )
+
+
+def choices(found: AgentDetails) -> str:
+    """For people: what `agent prompt` and `chat` take for this agent, by the option that takes it."""
+    options = [
+        (each.id, f"{each.description} ({'|'.join(each.choices) or each.kind})") for each in found.options
+    ]
+    parts = {
+        "--mode": [(each.id, each.description) for each in found.modes],
+        "--option": [(f"{name}=VALUE", text.strip()) for name, text in options],
+        "--model": [(name, "") for name in found.models],
+        "--continuation": [(name, "") for name in found.continuation],
+    }
+    lines = [line for option, rows in parts.items() if rows for line in _listed(option, rows)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _listed(option: str, rows: list[tuple[str, str]]) -> Iterator[str]:
+    width = max(len(name) for name, _ in rows)
+    yield f"\n{option}:"
+    yield from (f"  {cell(name):{width}}  {cell(text)}".rstrip() for name, text in rows)
 
 
 def _sandbox(loaded: Loaded, manifest: AgentCli) -> str:

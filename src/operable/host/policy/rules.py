@@ -37,6 +37,7 @@ RISKS: Final = {
     **dict.fromkeys(("fetch", "move", "delete"), 2),
     **dict.fromkeys(("execute", "other"), HIGHEST),
 }
+EVERYTHING: Final = "*"  # the pattern of a rule about every call
 _STRENGTH = {ALLOW: 0, ASK: 1, DENY: 2}
 
 
@@ -121,27 +122,28 @@ class Policy:
         """The same policy and more rules."""
         return replace(self, rules=(*self.rules, *rules))
 
-    def wants_to_be_asked(self, kind: str, tools: ToolMap) -> str:
-        """The rule that is about calls of this kind and does not allow them all; nothing: there is no such rule.
+    def wants_to_be_asked(self, kind: str, tools: ToolMap) -> list[str]:
+        """What is about calls of this kind and does not allow them all, as it was written; an empty list: nothing is.
 
         For kinds that change nothing, only what is written down counts: the default never stopped them from reading.
         """
-        for rule in self.rules:
-            pattern = parse(rule.pattern)
-            is_about = pattern.kind == kind and pattern.argument is not None
-            if pattern.tool is not None and kind in MUTATING_KINDS:
-                is_about = tools.use_of(pattern.tool).kind in ("", kind)
-            if is_about and rule.effect != ALLOW:
-                return f"{rule.effect} {rule.pattern}"
+        binding = [rule for rule in self.rules if rule.effect != ALLOW and _is_about(rule, kind, tools)]
         by_kind = [rule for rule in self.rules if rule.pattern == f"kind:{kind}"]
-        general = by_kind or [rule for rule in self.rules if rule.pattern == "*"]
-        if general:
-            rule = max(general, key=lambda rule: _STRENGTH[rule.effect])
-            if rule.effect != ALLOW and (by_kind or kind in MUTATING_KINDS):
-                return f"{rule.effect} {rule.pattern}"
-        elif self.default != ALLOW and kind in MUTATING_KINDS:
-            return f"the default ({self.default})"
-        return f"autonomy {self.autonomy}" if RISKS[kind] >= self.autonomy else ""
+        general = by_kind or [rule for rule in self.rules if rule.pattern == EVERYTHING]
+        if by_kind or kind in MUTATING_KINDS:
+            binding += [rule for rule in general if rule.effect != ALLOW]
+        written = [f"{rule.effect} {rule.pattern}" for rule in binding]
+        if not general and self.default != ALLOW and kind in MUTATING_KINDS:
+            written.append(f"the default ({self.default})")
+        return written + ([f"autonomy {self.autonomy}"] if RISKS[kind] >= self.autonomy else [])
+
+    @property
+    def restrictions(self) -> list[str]:
+        """What denies or asks, as it was written; an empty list: everything is allowed."""
+        written = [f"{rule.effect} {rule.pattern}" for rule in self.rules if rule.effect != ALLOW]
+        if self.default != ALLOW and not any(rule.pattern == EVERYTHING for rule in self.rules):
+            written.append(f"the default ({self.default})")
+        return written + ([f"autonomy {self.autonomy}"] if self.autonomy < FULL else [])
 
     @property
     def wants_answers(self) -> bool:
@@ -152,14 +154,21 @@ class Policy:
     def allows_everything(self) -> bool:
         """Whether a rule, or the default, allows whatever no other rule is about."""
         return self.default == ALLOW or any(
-            rule.effect == ALLOW and rule.pattern == "*" for rule in self.rules
+            rule.effect == ALLOW and rule.pattern == EVERYTHING for rule in self.rules
         )
 
     @property
     def asks(self) -> bool:
         """Whether it wants to be asked, or denies, anything at all; False: everything is allowed."""
-        everything = self.default == ALLOW or any(rule.pattern == "*" for rule in self.rules)
-        return not everything or self.autonomy < FULL or any(rule.effect != ALLOW for rule in self.rules)
+        return bool(self.restrictions)
+
+
+def _is_about(rule: PolicyRule, kind: str, tools: ToolMap) -> bool:
+    """Whether the rule is about some calls of this kind: by their argument, or by a tool that makes or may make them."""
+    pattern = parse(rule.pattern)
+    if pattern.tool is not None and kind in MUTATING_KINDS:
+        return tools.use_of(pattern.tool).kind in ("", kind)
+    return pattern.kind == kind and pattern.argument is not None
 
 
 def _decisive(

@@ -4,13 +4,15 @@ Plain decisions, before anything runs: rules that cannot be enforced on the agen
 mode and the model in the agent's own words, which of the host's methods it may use, and the limits of time and turns.
 """
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import operable
 from operable.host.arm import Arm, Opening
-from operable.host.policy.rules import Policy
+from operable.host.policy.pattern import ALLOW
+from operable.host.policy.rules import EVERYTHING, Policy, PolicyRule
 from operable.host.policy.tool_map import ToolMap
 from operable.host.session.context import Limits
 from operable.host.start.options import StartOptions
@@ -21,6 +23,8 @@ from operable.manifest.loader import Loaded
 from operable.manifest.patches import Spawn, strategy_for
 from operable.manifest.rules.governance import ALL_KINDS
 from operable.wire.events import TOOL_KINDS
+
+_EVERY_KIND = frozenset(TOOL_KINDS)
 
 
 def quirks_of(manifest: AgentCli) -> Mapping[str, Any]:
@@ -37,7 +41,7 @@ def unasked_kinds(manifest: AgentCli, arm: Arm, mode: str | None) -> frozenset[s
     """
     quirks = quirks_of(manifest)
     if not arm.can_ask or quirks.get("asks") == "never" or manifest.capabilities.bidirectional is False:
-        return frozenset(TOOL_KINDS)
+        return _EVERY_KIND
     return kinds_of_mode(manifest, mode) | frozenset(quirks.get("unasked_kinds", ()))
 
 
@@ -52,37 +56,66 @@ def kinds_of_mode(manifest: AgentCli, mode: str | None) -> frozenset[str]:
 
 def expects_asks(manifest: AgentCli, arm: Arm, mode: str | None) -> bool:
     """Whether this agent, in this mode, asks about anything."""
-    return unasked_kinds(manifest, arm, mode) < frozenset(TOOL_KINDS)
+    return unasked_kinds(manifest, arm, mode) < _EVERY_KIND
 
 
 def check_rules(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:
     """Rules that the agent cannot be held to are refused, not pretended."""
     policy = wanted.policy if isinstance(wanted.policy, Policy) else Policy()
-    if not policy.asks or manifest.capabilities.tool_calls is False:
+    if manifest.capabilities.tool_calls is False:
         return
     unasked = unasked_kinds(manifest, arm, wanted.mode)
-    where = f" in the mode {wanted.mode}" if wanted.mode else ""
-    if unasked == frozenset(TOOL_KINDS):
-        raise Fail(
-            "authz",
-            "AGENT_NEVER_ASKS",
-            f"{manifest.id}{where} acts without asking, so that these rules cannot be enforced",
-            target=manifest.id,
-            hint="--allow '*' allows everything, so that only the sandbox limits it; "
-            f"for other modes: operable agent show {manifest.id}",
-        )
     tools = ToolMap(quirks_of(manifest).get("tools"))
-    for kind in (kind for kind in TOOL_KINDS if kind in unasked):
-        wants = policy.wants_to_be_asked(kind, tools)
-        if wants:
-            raise Fail(
-                "authz",
-                "AGENT_NEVER_ASKS",
-                f"{manifest.id}{where} does not ask about calls of kind {kind}: {wants} cannot be enforced",
-                target=manifest.id,
-                hint=f"--allow kind:{kind} allows all of them, so that only the sandbox limits them; "
-                f"for other modes: operable agent show {manifest.id}",
-            )
+    rules = _unenforceable(policy, unasked, tools)
+    if not rules:
+        return
+    kinds = [kind for kind in TOOL_KINDS if kind in unasked and policy.wants_to_be_asked(kind, tools)]
+    calls = "any call" if unasked == _EVERY_KIND else f"calls of kind {', '.join(kinds)}"
+    where = f" in the mode {wanted.mode}" if wanted.mode else ""
+    others = [None, *(each.id for each in manifest.modes)]
+    asking = [
+        mode
+        for mode in others
+        if mode != wanted.mode and not _unenforceable(policy, unasked_kinds(manifest, arm, mode), tools)
+    ]
+    patterns = [EVERYTHING] if unasked == _EVERY_KIND else [f"kind:{kind}" for kind in kinds]
+    raise Fail(
+        "authz",
+        "AGENT_NEVER_ASKS",
+        f"{manifest.id}{where} does not ask about {calls}: {', '.join(rules)} cannot be enforced",
+        target=manifest.id,
+        hint=f"{_asking_modes(asking)}{_concession(policy, unasked, tools, patterns)}, "
+        f"so that only the sandbox limits such calls; its modes: operable agent show {manifest.id}",
+    )
+
+
+def _unenforceable(policy: Policy, unasked: frozenset[str], tools: ToolMap) -> list[str]:
+    """What the policy says, as it was written, about calls that the agent does not ask about."""
+    if unasked == _EVERY_KIND:
+        return policy.restrictions
+    written = (
+        rule for kind in TOOL_KINDS if kind in unasked for rule in policy.wants_to_be_asked(kind, tools)
+    )
+    return list(dict.fromkeys(written))
+
+
+def _asking_modes(modes: list[str | None]) -> str:
+    """Which of its modes ask about what the rules are about. None is the mode in which the agent begins."""
+    if not modes:
+        return "no mode of it does: "
+    words = ["leave out --mode" if mode is None else f"use --mode {mode}" for mode in modes]
+    return f"{', or '.join(words)}, or "
+
+
+def _concession(policy: Policy, unasked: frozenset[str], tools: ToolMap, patterns: list[str]) -> str:
+    """The least that the caller has to change in the rules: what to remove, and what to allow."""
+    more = [PolicyRule(ALLOW, pattern) for pattern in patterns]
+    surplus = _unenforceable(policy.with_rules(more), unasked, tools)
+    rest = replace(policy, rules=tuple(r for r in policy.rules if f"{r.effect} {r.pattern}" not in surplus))
+    words = [f"remove {', '.join(surplus)}"] if surplus else []
+    if set(_unenforceable(rest, unasked, tools)) - set(surplus):
+        words.append(f"add {' '.join(shlex.join(['--allow', pattern]) for pattern in patterns)}")
+    return " and ".join(words)
 
 
 def check_resume(manifest: AgentCli, arm: Arm, wanted: StartOptions) -> None:

@@ -57,6 +57,22 @@ def test_a_manifest_is_shown_with_what_can_be_chosen(scene):
     assert not (folder / "calls").exists()
 
 
+def test_people_are_shown_what_can_be_chosen_by_the_option_that_takes_it(scene):
+    scene.user(
+        modes=[{"id": "plan", "description": "Plans\x1b[2J only."}, {"id": "go"}],
+        options=[
+            {"id": "depth", "type": "enum", "enum": ["low", "high"], "bin_args_template": ["-d", "{value}"]}
+        ],
+        models={"allowed": ["small"]},
+    )
+
+    shown = scene("show", "scripted", output=None).stdout.decode().partition("\n\n")[2]
+
+    assert shown == (
+        "--mode:\n  plan  Plans·[2J only.\n  go\n\n--option:\n  depth=VALUE  (low|high)\n\n--model:\n  small\n"
+    )
+
+
 def test_an_unknown_agent_is_an_error_with_what_was_perhaps_meant(scene):
     outcome = scene("show", "claude-cod")
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import sysconfig
@@ -182,6 +183,44 @@ def test_every_wrong_choice_is_told_at_once_and_nothing_is_started(scene):
     told = json.dumps(outcome.error)
     assert all(word in told for word in ("nope", "depth", "'x'"))
     assert not (folder / "calls").exists()
+
+
+@pytest.mark.parametrize("verb", [["prompt", "--prompt", "x"], ["chat", "--messages", "messages"]])
+@pytest.mark.parametrize("how", ["name", "path", "workspace"])
+def test_an_unknown_mode_or_option_names_the_command_that_lists_them_as_it_was_called(scene, verb, how):
+    if how == "workspace":
+        (scene.work / "a folder").mkdir()
+    folder = scene.user(modes=[{"id": "plan", "description": "Plans only."}])
+    (scene.work / "messages").write_text("x\n")
+    given = {
+        "name": ["scripted"],
+        "path": [str(folder / "AGENT-CLI.md")],
+        "workspace": ["scripted", "--workspace", "a folder"],
+    }[how]
+
+    outcome = scene(*verb, *given, "--mode", "nope", "--option", "x=1")
+
+    hints = [problem["hint"] for problem in outcome.error["problems"]]
+    assert outcome.error["hint"] == hints[0]
+    assert [hint.partition(";")[0] for hint in hints] == ["known: plan", "known: none"]
+    for hint in hints:
+        typed = shlex.split(hint.partition("to see what each does: ")[2])
+        assert typed == ["operable", "agent", "show", *given]
+        shown = scene(*typed[2:], output=None)
+        assert (shown.exit_code, "plan  Plans only." in shown.stdout.decode()) == (0, True)
+
+
+def test_a_rule_that_cannot_be_enforced_names_the_agent_as_it_was_called(scene):
+    folder = scene.user(metadata={"operable": {"unasked_kinds": ["execute"]}})
+    path = str(folder / "AGENT-CLI.md")
+
+    outcome = scene("prompt", path, "--prompt", "x", "--deny", "execute:rm *")
+
+    assert (outcome.exit_code, outcome.error["code"]) == (77, "AGENT_NEVER_ASKS")
+    assert "deny execute:rm *" in outcome.error["message"]
+    assert outcome.error["hint"].endswith(f"its modes: operable agent show {path}")
+    assert "remove deny execute:rm * and add --allow kind:execute" in outcome.error["hint"]
+    assert scene("prompt", path, "--prompt", "x", "--allow", "kind:execute").exit_code == 0
 
 
 MODEL = {"id": "model", "type": "string", "bin_args_template": ["--model", "{value}"]}
