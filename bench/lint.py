@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from operable.lint.engine import Options, Report, lint
+from operable.lint.engine import LintOptions, Report, lint
 from tests.zoo.breeding import BASES, Mutation, breed, mutations, variants
 
 NEEDS = ("bwrap", "jq", "node")
@@ -36,7 +36,7 @@ def main() -> int:
     began = time.perf_counter()
     report = lint(
         str(Path(sys.executable).with_name("outline")),
-        Options(profile=str(ROOT / "examples" / "outline" / "aoi-lint.toml")),
+        LintOptions(profile=str(ROOT / "examples" / "outline" / "aoi-lint.toml")),
     )
     elapsed = time.perf_counter() - began
     slowest = sorted(report.seconds.items(), key=lambda item: -item[1])[:5]
@@ -48,19 +48,19 @@ def main() -> int:
 def _judge(mutation: Mutation) -> tuple[bool, list[str]]:
     with tempfile.TemporaryDirectory() as folder:
         program = breed(mutation.base, Path(folder), mutation)
-        failed = _failed(lint(str(program), Options(commands=mutation.commands)))
+        failed = _failed(lint(str(program), LintOptions(commands=mutation.commands)))
     return mutation.check in failed, sorted(failed - {mutation.check, *mutation.also})
 
 
 def _alarms(base: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
-        return sorted(_failed(lint(str(breed(base, Path(folder))), Options())))
+        return sorted(_failed(lint(str(breed(base, Path(folder))), LintOptions())))
 
 
 def _odd(variant: Mutation) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         program = breed(variant.base, Path(folder), variant)
-        return sorted(_failed(lint(str(program), Options(commands=variant.commands))))
+        return sorted(_failed(lint(str(program), LintOptions(commands=variant.commands))))
 
 
 def _failed(report: Report) -> set[str]:

@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from bench._growth.operation import BIN, Operation, Run, operable, script
-from operable.agent.session.files import State
-from operable.agent.session.history import Text, Turn
+from operable.agent.session.files import SessionState
+from operable.agent.session.history import HistoryTurn, TextBlock
 from operable.agent.session.store import KEPT
 from operable.host.session.registry import EXITED, RUNNING, Registry, SessionMeta, workspace_slug
 
@@ -92,9 +92,9 @@ def _resumed(folder: Path, size: int) -> Run:
     for number in range(KEPT):
         home = folder / f"home/state/agent/sessions/s-{number:06d}"
         home.mkdir(parents=True)
-        turn = Turn("user", (Text("word " * 20),))
+        turn = HistoryTurn("user", (TextBlock("word " * 20),))
         turns = [turn] * (1 if number == KEPT - 1 else size)
-        state = State(home.name, 1.0, float(number), str(work), turns=turns)
+        state = SessionState(home.name, 1.0, float(number), str(work), turns=turns)
         (home / "state.json").write_bytes(msgspec.json.encode(state))
         for place in (home / "state.json", home):
             os.utime(place, (number, number))

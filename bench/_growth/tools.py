@@ -20,11 +20,11 @@ _INPUT = {
 _REPORT = """
 import sys
 from operable.kernel import catalogue
-from operable.lint.check import Finding
+from operable.lint.check import LintFinding
 from operable.lint.engine import Report, checks
 check = checks()[0]
 findings = [
-    Finding(check.name, check.number, ("Typed",), f"command-{number}", "MUST", "fail", "it is wrong", "4.1", "tool x")
+    LintFinding(check.name, check.number, ("Typed",), f"command-{number}", "MUST", "fail", "it is wrong", "4.1", "tool x")
     for number in range(int(sys.argv[2]))
 ]
 report = Report("tool", "/bin/tool", findings=findings)

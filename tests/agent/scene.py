@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from operable.agent.loop.cancellation import Cancellation
-from operable.agent.tool.ability import Outcome, Scene
+from operable.agent.tool.ability import AbilityOutcome, Scene
 from operable.kernel import catalogue
 
 
@@ -12,7 +12,9 @@ def scene(workspace: Path, **fields: object) -> Scene:
     return Scene(str(workspace.resolve()), Cancellation(), environment, **fields)  # type: ignore[arg-type]
 
 
-def use(tool: str, given: Scene, **arguments: object) -> Outcome:
+def use(tool: str, given: Scene, **arguments: object) -> AbilityOutcome:
     """Run a built-in tool."""
-    outcome: Outcome = catalogue.load("operable.agent.abilities", tool, "ABILITY").run(arguments, given)
+    outcome: AbilityOutcome = catalogue.load("operable.agent.abilities", tool, "ABILITY").run(
+        arguments, given
+    )
     return outcome

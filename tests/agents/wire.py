@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from operable.testing.cassettes import Cassette, Entry, save
+from operable.testing.cassettes import Cassette, CassetteEntry, save
 
 LIMIT = 90.0
 LIST_LIMIT = 8
@@ -27,7 +27,7 @@ _KEPT_LISTS = ("content", "entries", "prompt", "updates")
 class Wire:
     def __init__(self, argv: list[str], env: dict[str, str], cwd: Path, *, stdin: bool = True) -> None:
         self.started = time.monotonic()
-        self.entries: list[Entry] = []
+        self.entries: list[CassetteEntry] = []
         self.messages: list[Any] = []
         self.process = subprocess.Popen(
             argv,
@@ -62,7 +62,7 @@ class Wire:
             self._keep("stderr", line.rstrip(b"\n"))
 
     def _keep(self, who: str, line: bytes) -> None:
-        self.entries.append(Entry(round(time.monotonic() - self.started, 4), who, line))
+        self.entries.append(CassetteEntry(round(time.monotonic() - self.started, 4), who, line))
 
     def send(self, message: Any) -> None:
         assert self.process.stdin is not None

@@ -18,12 +18,12 @@ from operable.flow.run.enclosure import enclosed
 from operable.flow.run.process import run_command
 from operable.host.start.confinement import ConfinementRequest, confine
 from operable.lint.evidence import Invocation
-from operable.lint.lab.probe import Place, Probe
+from operable.lint.lab.probe import LabProbe, ProbeFolders
 from operable.manifest.blocks import SandboxBlock, ToolExec, ToolFiles, ToolNetwork, ToolSandbox
 from operable.proc.run import output
 from operable.proc.sandbox.confinement import sandbox
 from operable.proc.spawn import prepare
-from operable.wrap.enclosure import Confined
+from operable.wrap.enclosure import ConfinedCommand
 from operable.wrap.needs import read_only_sandbox
 from tests.agent.scene import scene
 from tests.escapes.outside import LIMIT, Outside, planted
@@ -86,7 +86,7 @@ def wrapped(*, boxed: bool) -> Callable[[Outside], tuple[str, Ledger]]:
         )
         needs = {"write": "a folder", "programs": "others"} if boxed else {}
         declared = read_only_sandbox("TOOL.md", block, needs)
-        confined = Confined(prepare(outside.probe(), cwd=str(outside.work)), declared)
+        confined = ConfinedCommand(prepare(outside.probe(), cwd=str(outside.work)), declared)
         with confined as command:
             text = output(command, timeout=LIMIT).stdout.decode()
             return text, [item.as_dict() for item in confined.ledger]
@@ -98,8 +98,8 @@ def room_of_the_linter(outside: Outside) -> tuple[str, Ledger]:
     words = outside.probe()
     work, home = str(outside.work), str(outside.root / "room")
     os.mkdir(home)
-    place = Place(work, home, work, "/tmp/home")  # /tmp is empty there
-    probe = Probe(words[0], words[0], sandbox("bubblewrap"))
+    place = ProbeFolders(work, home, work, "/tmp/home")  # /tmp is empty there
+    probe = LabProbe(words[0], words[0], sandbox("bubblewrap"))
     invocation = Invocation(tuple(words[1:]))
     text = output(probe.command(invocation, place), timeout=LIMIT).stdout.decode()
     return text, [item.as_dict() for item in probe.enclosure(invocation, place).report]

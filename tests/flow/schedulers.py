@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from operable.flow.scheduler.client import Invocation, SchedulerClient, invocation_of
+from operable.flow.scheduler.client import SchedulerClient, SchedulerCommand, invocation_of
 from tests.flow.scheduler_stand_in import FIELDS_OF_A_V4_CONTRACT
 
 PROGRAM = Path(__file__).with_name("scheduler_stand_in.py")
@@ -80,7 +80,7 @@ class StandIn:
         return {"PATH": os.environ.get("PATH", os.defpath), "SECRET_OF_THE_CALLER": "canary-7b"}
 
     def client(self, timeout: float = LIMIT) -> SchedulerClient:
-        invocation = Invocation((sys.executable, str(PROGRAM)), "openclaw-scheduler")
+        invocation = SchedulerCommand((sys.executable, str(PROGRAM)), "openclaw-scheduler")
         return SchedulerClient(invocation, str(self.folder), self.environment, str(self.database), timeout)
 
     def script(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from operable.lint.check import Change
+from operable.lint.check import RoomChange
 from operable.lint.evidence import Invocation, Observation
 from tests.zoo.bases import contract
 
@@ -33,12 +33,12 @@ def _cut(invocation: Invocation) -> bool:
     return bool(lines) and b"aoi:meta" in lines[0] and b"aoi:summary" not in lines[-1]
 
 
-def answer(invocation: Invocation, kept: int = 3) -> tuple[Observation, tuple[Change, ...]]:
+def answer(invocation: Invocation, kept: int = 3) -> tuple[Observation, tuple[RoomChange, ...]]:
     """What it does when it keeps so many notes."""
     lines, status = _lines(invocation, kept)
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RoomChange, ...] = ()
     if status == 0 and {"created", "deleted"} & {line.get("type") for line in lines}:
-        changes = (Change("work/notes.json", "changed"),)
+        changes = (RoomChange("work/notes.json", "changed"),)
     stdout = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
     if invocation.words[:1] in (("--help",), ("-h",)):
         stdout = "usage: notes COMMAND\n"

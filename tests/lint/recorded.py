@@ -23,11 +23,11 @@ from typing import Any, Self
 
 import msgspec
 
-from operable.lint.check import Change, Room
-from operable.lint.engine import Job, Options, Report
+from operable.lint.check import Room, RoomChange
+from operable.lint.engine import LintJob, LintOptions, Report
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab.lab import Laboratory
-from operable.lint.lab.probe import Probe
+from operable.lint.lab.probe import LabProbe
 from operable.lint.profile import Profile
 
 
@@ -49,7 +49,7 @@ class Answer:
 
     steps: tuple[Step, ...]
     seen: Observation | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[RoomChange, ...] = ()
     state: tuple[str, ...] | None = None
 
 
@@ -72,7 +72,7 @@ class Recording:
         return msgspec.json.decode(gzip.decompress(path.read_bytes()), type=cls)
 
 
-def digest(folder: Path, options: Options) -> str:
+def digest(folder: Path, options: LintOptions) -> str:
     """Of a tool: every file of its folder, and what of it is looked at."""
     found = hashlib.sha256(repr((options.only, options.commands, options.patience)).encode())
     for path in sorted(folder.rglob("*")):
@@ -89,7 +89,13 @@ class Keeper:
     renewing: bool
 
     def lint(
-        self, name: str, program: Path, options: Options, *, sources: Path | None = None, live: bool = False
+        self,
+        name: str,
+        program: Path,
+        options: LintOptions,
+        *,
+        sources: Path | None = None,
+        live: bool = False,
     ) -> Report:
         """`sources` is the folder that decides what the program does; its own, when nothing is said."""
         path = self.folder / f"{re.sub('[^a-z0-9]+', '-', name)}.json.gz"
@@ -99,7 +105,7 @@ class Keeper:
             replayed = _replayed(recording, program, options)
         if replayed is not None and not self.renewing:
             return replayed
-        job = Job(str(program), options, Recorder)
+        job = LintJob(str(program), options, Recorder)
         list(job.run())
         if self.renewing:
             Recording(wanted, tuple(job.lab.answers)).write(path)
@@ -107,8 +113,8 @@ class Keeper:
         return job.report
 
 
-def _replayed(recording: Recording, program: Path, options: Options) -> Report | None:
-    job = Job(str(program), options, lambda *_, patience: Recorded(recording, patience))
+def _replayed(recording: Recording, program: Path, options: LintOptions) -> Report | None:
+    job = LintJob(str(program), options, lambda *_, patience: Recorded(recording, patience))
     try:
         list(job.run())
     except Unrecorded:
@@ -124,7 +130,7 @@ def verdicts(report: Report) -> list[tuple[str, str, str]]:
 class Recorder:
     """A laboratory that keeps what it is asked and what it answers."""
 
-    probe: Probe
+    probe: LabProbe
     profile: Profile
     patience: float
     answers: list[Answer] = field(default_factory=list)
@@ -147,7 +153,7 @@ class Recorder:
         self._keep(Answer((Step("observe", invocation),), seen))
         return seen
 
-    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         seen, changes = self._lab.effect(invocation)
         self._keep(Answer((Step("effect", invocation),), seen, changes))
         return seen, changes
@@ -174,7 +180,7 @@ class _RecorderRoom:
         self._keep(Step("run", invocation), seen)
         return seen
 
-    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         seen, changes = self.room.effect(invocation)
         self._keep(Step("effect", invocation), seen, changes)
         return seen, changes
@@ -224,7 +230,7 @@ class Recorded:
     def observe(self, invocation: Invocation) -> Observation:
         return _seen(self.answer(Step("observe", invocation)))
 
-    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         answer = self.answer(Step("effect", invocation))
         return _seen(answer), answer.changes
 
@@ -241,7 +247,7 @@ class _RecordedRoom:
     def run(self, invocation: Invocation) -> Observation:
         return _seen(self._answer(Step("run", invocation)))
 
-    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         answer = self._answer(Step("effect", invocation))
         return _seen(answer), answer.changes
 

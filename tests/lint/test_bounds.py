@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from operable.lint.check import Finding
-from operable.lint.engine import Options, lint
+from operable.lint.check import LintFinding
+from operable.lint.engine import LintOptions, lint
 from tests.zoo.breeding import Mutation, breed
 
 LIMIT = '    limit = whole(options, "--limit") if "--limit" in options else 100\n'
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 
 
-def judged(folder: Path, *changes: tuple[str, str, str]) -> list[Finding]:
+def judged(folder: Path, *changes: tuple[str, str, str]) -> list[LintFinding]:
     tool = breed("python", folder, Mutation("bound", "python", "11", ("list",), changes))
-    return lint(str(tool), Options(only=("11",), commands=("list",))).findings
+    return lint(str(tool), LintOptions(only=("11",), commands=("list",))).findings
 
 
 def test_a_bound_of_its_own_is_no_wrong_mark(tmp_path: Path):

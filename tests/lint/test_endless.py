@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from operable.lint.check import Finding
-from operable.lint.engine import Options, lint
+from operable.lint.check import LintFinding
+from operable.lint.engine import LintOptions, lint
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(300)]
 # `watch` is silent for longer than a signal would wait, then tells `told` results, and ends or waits for ever.
@@ -26,13 +26,13 @@ elif sys.argv[1] == "watch":
 """
 
 
-def bounds(folder: Path, *, silence: float = 0.0, told: int = 1, waits: bool = False) -> Finding:
+def bounds(folder: Path, *, silence: float = 0.0, told: int = 1, waits: bool = False) -> LintFinding:
     timeout = 15.0 if waits else 100.0  # only what waits takes it whole
     program = folder / "ticker"
     program.write_text(TOOL.format(python=sys.executable, silence=silence, told=told, waits=waits))
     program.chmod(0o755)
     (folder / "aoi-lint.toml").write_text(f"[tool]\ntimeout = {timeout}\n")
-    found = lint(str(program), Options(only=("11",), commands=("watch",))).findings
+    found = lint(str(program), LintOptions(only=("11",), commands=("watch",))).findings
     (finding,) = [each for each in found if each.command == "watch"]
     return finding
 

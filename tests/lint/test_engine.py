@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.lint.engine import Options, lint
+from operable.lint.engine import LintOptions, lint
 from operable.run.validator import Validator
 from tests.zoo.breeding import Mutation, breed
 
@@ -101,7 +101,7 @@ def test_a_command_that_was_only_seen_to_refuse_passes_nothing_but_that(tmp_path
     tool = breed("python", tmp_path)
     (tmp_path / "aoi-lint.toml").write_text('[commands.list]\nargs = ["--limit", "none"]\n')
 
-    report = lint(str(tool), Options(commands=("list",)))
+    report = lint(str(tool), LintOptions(commands=("list",)))
 
     found = {finding.label: finding for finding in report.findings if finding.command == "list"}
     assert {label for label, finding in found.items() if finding.result == "pass"} == {"5"}
@@ -116,7 +116,7 @@ def test_a_tool_that_is_always_in_machine_mode_is_not_blamed_for_taking_no_outpu
     tool = breed("python", tmp_path, only_jsonl)
     profile = (tmp_path / "aoi-lint.toml").read_text("utf-8")
     (tmp_path / "aoi-lint.toml").unlink()
-    options = Options(commands=("list",), only=("2", "3", "4", "9"))
+    options = LintOptions(commands=("list",), only=("2", "3", "4", "9"))
 
     guessed = lint(str(tool), options)
     (tmp_path / "aoi-lint.toml").write_text(profile.replace("[tool]\n", "[tool]\nmachine = []\n"), "utf-8")
@@ -211,14 +211,16 @@ def test_a_command_that_cannot_be_exercised_is_untested_with_the_reason_and_neve
     profile = tmp_path / "aoi-lint.toml"
     profile.write_text(profile.read_text().replace('args = ["n2"]', 'args = ["n99"]'))
 
-    report = lint(str(program), Options(commands=("delete",), only=("3", "6", "7")))
+    report = lint(str(program), LintOptions(commands=("delete",), only=("3", "6", "7")))
 
     assert {finding.result for finding in report.findings} == {"untested"}
     assert all("NOTE_NOT_FOUND" in finding.message for finding in report.findings)
 
 
 def test_without_a_sandbox_what_needs_one_is_untested(tmp_path: Path):
-    report = lint(str(breed("python", tmp_path)), Options(commands=("list",), only=("1", "3"), confine=False))
+    report = lint(
+        str(breed("python", tmp_path)), LintOptions(commands=("list",), only=("1", "3"), confine=False)
+    )
 
     results = {(finding.label, finding.command): finding.result for finding in report.findings}
     assert results["1", None] == "untested"
@@ -230,7 +232,7 @@ def test_a_setup_that_is_refused_is_a_mistake_in_the_profile(tmp_path: Path):
     (tmp_path / "aoi-lint.toml").write_text('[tool]\nsetup = [["create"]]\n')
 
     with pytest.raises(Fail, match="a setup step of the profile failed"):
-        lint(str(program), Options())
+        lint(str(program), LintOptions())
 
 
 @pytest.mark.parametrize(
@@ -243,7 +245,7 @@ def test_a_setup_that_is_refused_is_a_mistake_in_the_profile(tmp_path: Path):
     ],
 )
 def test_a_tool_that_knows_nothing_of_all_this_gets_a_truthful_report(name):
-    report = lint(name, Options())
+    report = lint(name, LintOptions())
 
     assert [finding.result for finding in report.findings if finding.label == "1"] == ["fail", "fail"]
     assert report.commands == []
@@ -254,7 +256,7 @@ def test_outline_passes_everything_that_applies():
     profile = str(ROOT / "examples" / "outline" / "aoi-lint.toml")
 
     # `outline watch` beats every 15 s, which is longer than is waited for without being told.
-    report = lint(str(BIN / "outline"), Options(profile=profile, patience=20.0))
+    report = lint(str(BIN / "outline"), LintOptions(profile=profile, patience=20.0))
 
     assert [finding for finding in report.findings if finding.result in ("fail", "untested")] == []
     assert len(report.commands) >= 12

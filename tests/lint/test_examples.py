@@ -2,7 +2,7 @@
 
 import pytest
 
-from operable.lint.check import Case, Check, Finding
+from operable.lint.check import Case, LintCheck, LintFinding
 from operable.lint.discovery import plan
 from operable.lint.engine import checks, outcome
 from tests.lint import notes
@@ -11,7 +11,7 @@ from tests.lint.transcripts import PROFILE, Replay, read
 ALL = checks()
 
 
-def judged(check: Check, text: str) -> list[Finding]:
+def judged(check: LintCheck, text: str) -> list[LintFinding]:
     """What a check says of the tool in a transcript, and of the command that its first call is of."""
     calls = read(text)
     lab = Replay(calls)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.lint.engine import Options, lint
+from operable.lint.engine import LintOptions, lint
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 
@@ -16,7 +16,7 @@ def test_a_script_that_answers_everything_with_the_same_json_is_neither_typed_no
     tool.write_text('#!/bin/sh\necho \'{"city": "Bern", "temperature": 12}\'\n')
     tool.chmod(0o755)
 
-    found = lint(str(tool), Options(only=("1", "2", "5", "hint-demanded"))).findings
+    found = lint(str(tool), LintOptions(only=("1", "2", "5", "hint-demanded"))).findings
 
     schema, manifest = (finding.message for finding in found if finding.result == "fail")
     assert schema.endswith("none of its names is a keyword: city, temperature")

@@ -16,7 +16,7 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.lint import profile
-from operable.lint.engine import Options, Report, lint
+from operable.lint.engine import LintOptions, Report, lint
 from operable.lint.schemas import document_flaw, events
 from tests.zoo.bases.contract import capabilities, schema
 from tests.zoo.breeding import breed
@@ -92,7 +92,7 @@ def tool(tmp_path: Path, manifest: dict[str, Any], code: str = "") -> Path:
 
 
 def checked(program: Path, *only: str) -> Report:
-    return lint(str(program), Options(only=only))
+    return lint(str(program), LintOptions(only=only))
 
 
 @pytest.mark.needs("bwrap")
@@ -148,7 +148,7 @@ def test_discovery_that_cannot_be_decoded_gets_a_report(tmp_path: Path, text):
     program.write_text(f"#!{sys.executable}\nprint({text!r})\n")
     program.chmod(0o755)
 
-    report = lint(str(program), Options(only=("1",)))
+    report = lint(str(program), LintOptions(only=("1",)))
 
     assert {finding.result for finding in report.findings} == {"fail"}
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from operable.lint.engine import Options, lint
+from operable.lint.engine import LintOptions, lint
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab.lab import Laboratory
 from operable.lint.lab.output import KEPT
-from operable.lint.lab.probe import Probe
+from operable.lint.lab.probe import LabProbe
 from operable.lint.profile import Profile
 from operable.proc.sandbox.confinement import sandbox
 from tests.tool.drive import in_time
@@ -29,7 +29,7 @@ def observe(
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     box = sandbox("bubblewrap") if confine else None
-    with Laboratory(Probe(str(program), "tool", box, timeout=timeout), Profile()) as lab:
+    with Laboratory(LabProbe(str(program), "tool", box, timeout=timeout), Profile()) as lab:
         return lab.observe(Invocation((), **options))
 
 
@@ -50,7 +50,7 @@ def test_a_tool_is_not_told_that_it_is_linted(tmp_path: Path):
     changes = (("notes", 'VERSION = "3.1.4"\n', notices),)
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         program = breed("python", Path(folder), Mutation("notices", "python", "", (), changes))
-        found = lint(str(program), Options(commands=("create", "delete", "list", "import"))).findings
+        found = lint(str(program), LintOptions(commands=("create", "delete", "list", "import"))).findings
 
     assert [finding.message for finding in found if finding.result == "fail"] == []
 
@@ -75,7 +75,7 @@ def test_a_script_finds_its_interpreter_also_below_tmp(tmp_path: Path):
         program = tmp_path / "tool"
         program.write_text(f"#!{interpreter} -e\necho begun\n")
         program.chmod(0o755)
-        with Laboratory(Probe(str(program), "tool", sandbox("bubblewrap")), Profile()) as lab:
+        with Laboratory(LabProbe(str(program), "tool", sandbox("bubblewrap")), Profile()) as lab:
             assert lab.observe(Invocation(())).stdout == b"begun\n"
 
 
@@ -165,7 +165,7 @@ def test_equal_experiments_are_made_once_and_rooms_do_not_share_anything(tmp_pat
     program = tmp_path / "tool"
     program.write_text("#!/bin/sh\necho x >> log; wc -l < log\n")
     program.chmod(0o755)
-    with Laboratory(Probe(str(program), "tool", sandbox("bubblewrap")), Profile()) as lab:
+    with Laboratory(LabProbe(str(program), "tool", sandbox("bubblewrap")), Profile()) as lab:
         first, again = lab.observe(Invocation(())), lab.observe(Invocation(()))
         other = lab.observe(Invocation(("other",)))
         with lab.room() as room:
@@ -211,7 +211,7 @@ def python(tmp_path: Path, code: str) -> Path:
 def test_a_tool_that_forks_without_end_is_stopped_and_the_machine_goes_on(tmp_path: Path):
     program = python(tmp_path, BOMB)
 
-    with Laboratory(Probe(str(program), "notes", sandbox("bubblewrap")), Profile()) as lab:
+    with Laboratory(LabProbe(str(program), "notes", sandbox("bubblewrap")), Profile()) as lab:
         seen = lab.observe(Invocation(()))
 
     # Seen from outside and stopped; or held by the kernel's limit until its time was over.
@@ -223,7 +223,7 @@ def test_a_tool_that_forks_without_end_is_stopped_and_the_machine_goes_on(tmp_pa
 def test_a_tool_that_takes_all_memory_is_stopped(tmp_path: Path):
     program = python(tmp_path, GREED)
 
-    with Laboratory(Probe(str(program), "notes", sandbox("bubblewrap")), Profile()) as lab:
+    with Laboratory(LabProbe(str(program), "notes", sandbox("bubblewrap")), Profile()) as lab:
         seen = lab.observe(Invocation(()))
 
     # It was refused more (MemoryError), killed for it, or too slow to get there.
@@ -238,7 +238,7 @@ def test_a_lint_of_a_tool_that_misbehaves_comes_to_an_end_with_a_report(tmp_path
     program = python(tmp_path, code)
     (tmp_path / "aoi-lint.toml").write_text("[tool]\ntimeout = 2.0\n[commands.list]\nargs = []\n")
 
-    report = lint(str(program), Options(only=("1", "3", "help-missing")))
+    report = lint(str(program), LintOptions(only=("1", "3", "help-missing")))
 
     assert {finding.result for finding in report.findings if finding.label == "1"} <= {"fail", "untested"}
     assert _gone(str(program))

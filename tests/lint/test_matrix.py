@@ -1,14 +1,14 @@
 from dataclasses import replace
 
-from operable.lint.check import Finding
+from operable.lint.check import LintFinding
 from operable.lint.matrix import fingerprint, verdicts
 from tests.requirement import requirement
 
-PASSED = Finding("unverifiable-end", 3, ("Verifiable",), "list", "MUST", "pass", "fine", "4.1")
+PASSED = LintFinding("unverifiable-end", 3, ("Verifiable",), "list", "MUST", "pass", "fine", "4.1")
 FAILED = replace(PASSED, result="fail", message="status 3")
 
 
-def results(*findings: Finding, **options) -> list[tuple[str, str | None, str]]:
+def results(*findings: LintFinding, **options) -> list[tuple[str, str | None, str]]:
     return [(pair.characteristic, pair.command, pair.result) for pair in verdicts(findings, **options)]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from operable.lint.checks.unnamed_resource import identity
-from operable.lint.engine import Options, lint
+from operable.lint.engine import LintOptions, lint
 from tests.zoo.breeding import Mutation, breed
 
 
@@ -42,6 +42,6 @@ def test_an_event_that_is_about_no_resource_needs_no_name_beside_those_that_have
     change = ("notes", emits, f"    {also}\n{emits}")
     tool = breed("python", tmp_path, Mutation("totals", "python", "8", ("create",), (change,)))
 
-    report = lint(str(tool), Options(only=("8",), commands=("create",)))
+    report = lint(str(tool), LintOptions(only=("8",), commands=("create",)))
 
     assert [finding.result for finding in report.findings] == [result]

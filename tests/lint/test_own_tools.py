@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.lint.engine import Options, Report, lint
+from operable.lint.engine import LintOptions, Report, lint
 from tests.lint.recorded import Keeper
 from tests.reference.tools import TOOLS, ready
 
@@ -33,7 +33,7 @@ def failures(report: Report) -> list[str]:
 def test_our_own_commands_pass_everything_that_applies(name, profile, monkeypatch):
     monkeypatch.setenv("PATH", f"{BIN}:/usr/local/bin:/usr/bin:/bin")
 
-    report = lint(str(BIN / name), Options(profile=str(EXAMPLES / "operable" / profile)))
+    report = lint(str(BIN / name), LintOptions(profile=str(EXAMPLES / "operable" / profile)))
 
     assert failures(report) == []
 
@@ -43,7 +43,7 @@ def test_a_reference_tool_passes_everything_that_applies(language, pytestconfig)
     tool = ready(language)
     program = Path(tool.argv[-1])  # the script or the binary; each names its interpreter itself
     keeper = Keeper(RECORDINGS, renewing=pytestconfig.getoption("--live"))
-    options = Options(profile=str(tool.folder / "aoi-lint.toml"))
+    options = LintOptions(profile=str(tool.folder / "aoi-lint.toml"))
 
     report = keeper.lint(tool.name, program, options, sources=tool.folder, live=language == "python")
 

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from operable.lint.check import Finding
-from operable.lint.engine import Options, lint
+from operable.lint.check import LintFinding
+from operable.lint.engine import LintOptions, lint
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 HOME = Path(pwd.getpwuid(os.getuid()).pw_dir)
 
 
-def linted(tmp_path: Path, tool: str, profile: str) -> dict[tuple[str, str | None], list[Finding]]:
+def linted(tmp_path: Path, tool: str, profile: str) -> dict[tuple[str, str | None], list[LintFinding]]:
     path = tmp_path / "aoi-lint.toml"
     path.write_text(profile)
-    found: dict[tuple[str, str | None], list[Finding]] = {}
-    for finding in lint(tool, Options(profile=str(path))).findings:
+    found: dict[tuple[str, str | None], list[LintFinding]] = {}
+    for finding in lint(tool, LintOptions(profile=str(path))).findings:
         found.setdefault((finding.label, finding.command), []).append(finding)
     return found
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from operable.lint.engine import Job, Options
+from operable.lint.engine import LintJob, LintOptions
 from operable.lint.evidence import Invocation, Observation
 from tests.lint.recorded import Answer, Recorded, Recorder, Recording, Step, Unrecorded, digest
 from tests.zoo.breeding import breed
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
-OPTIONS = Options(only=("1", "8"), commands=("create",))
+OPTIONS = LintOptions(only=("1", "8"), commands=("create",))
 
 
 def seen(text: bytes) -> Observation:
@@ -23,14 +23,14 @@ def recorded(answers: list[Answer]) -> Recorded:
 
 def test_a_recording_gives_the_verdicts_of_the_live_tool_and_runs_nothing(tmp_path: Path):
     program = breed("python", tmp_path / "tool")
-    live = Job(str(program), OPTIONS, Recorder)
+    live = LintJob(str(program), OPTIONS, Recorder)
     list(live.run())
     Recording("d", tuple(live.lab.answers)).write(tmp_path / "kept" / "notes.json.gz")
     program.write_text("#!/bin/sh\nexit 3\n")
     kept = Recording.read(tmp_path / "kept" / "notes.json.gz")
     assert kept is not None
 
-    again = Job(str(program), OPTIONS, lambda *_, patience: Recorded(kept, patience))
+    again = LintJob(str(program), OPTIONS, lambda *_, patience: Recorded(kept, patience))
     list(again.run())
 
     assert again.report.findings == live.report.findings
@@ -82,7 +82,7 @@ def test_a_recording_is_of_one_tool_and_of_what_was_looked_at(tmp_path: Path):
     before = digest(tmp_path, OPTIONS)
 
     assert before == digest(tmp_path, OPTIONS)
-    assert before != digest(tmp_path, Options())
+    assert before != digest(tmp_path, LintOptions())
     program.write_text(program.read_text() + "\n")
     assert before != digest(tmp_path, OPTIONS)
 

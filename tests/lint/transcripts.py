@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from operable.lint.check import Change
+from operable.lint.check import RoomChange
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.profile import CommandProfile, Profile, ToolProfile
 from tests.lint import notes
@@ -112,7 +112,7 @@ class Replay:
     def run(self, invocation: Invocation) -> Observation:
         return self.effect(invocation)[0]
 
-    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         call = self._call(invocation)
         if call is None:
             return notes.answer(invocation, self._kept)
@@ -128,7 +128,7 @@ class Replay:
             first_output=1.0 if call.late else ordinary.first_output,
             ended=call.ended,  # type: ignore[arg-type]  # one of its words
         )
-        return seen, tuple(Change(change, "changed") for change in call.changes)
+        return seen, tuple(RoomChange(change, "changed") for change in call.changes)
 
     def state(self) -> tuple[str, ...] | None:
         return None

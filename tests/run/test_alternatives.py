@@ -1,10 +1,10 @@
-from operable.run.alternatives import Document, merged
+from operable.run.alternatives import SchemaDocument, merged
 
 STRING = {"type": "string"}
 
 
 def allowed(schema, root=None):
-    return [(one.type, one.schema) for one in Document(root or schema).alternatives(schema)]
+    return [(one.type, one.schema) for one in SchemaDocument(root or schema).alternatives(schema)]
 
 
 def types(schema, root=None):

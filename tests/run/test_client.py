@@ -16,7 +16,7 @@ from operable.proc.tree.group import group_alive
 from operable.proc.tree.keeper import missing as keeper_missing
 from operable.run import acall, acollect, call, collect
 from operable.run.channel import Channel
-from operable.run.session import Session
+from operable.run.session import CallSession
 from operable.wire.framework import Meta, Summary
 from tests.cli.drive import alive
 from tests.requirement import requirement
@@ -637,7 +637,7 @@ def test_an_unknown_option_is_named():
 def test_what_is_shown_of_a_call_is_redacted():
     made = call([sys.executable, "--token", "s3cret-value"])
     assert "s3cret" not in repr(made)
-    assert isinstance(made._session, Session)
+    assert isinstance(made._session, CallSession)
 
 
 def test_blocking_calls_do_not_import_asyncio(tmp_path):

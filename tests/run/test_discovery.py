@@ -9,7 +9,7 @@ import pytest
 from operable.run import acollect, collect, discovery
 from operable.run.discovery import (
     Description,
-    Source,
+    ToolSource,
     adescribe,
     cached,
     describe,
@@ -64,7 +64,7 @@ def asked(tmp_path):
 
 
 def test_a_tool_is_asked_once_and_its_answers_are_kept_privately(kind, tmp_path):
-    source = Source((tool(tmp_path, SPEAKING),))
+    source = ToolSource((tool(tmp_path, SPEAKING),))
     assert cached(source) is None
     first = ask(kind, source)
     assert first.schema is not None
@@ -76,9 +76,9 @@ def test_a_tool_is_asked_once_and_its_answers_are_kept_privately(kind, tmp_path)
 
 def test_a_changed_program_is_asked_again(kind, tmp_path):
     path = tool(tmp_path, SPEAKING)
-    ask(kind, Source((path,)))
+    ask(kind, ToolSource((path,)))
     os.utime(path, ns=(1, 1))
-    ask(kind, Source((path,)))
+    ask(kind, ToolSource((path,)))
     assert len(asked(tmp_path)) == 4
 
 
@@ -86,14 +86,14 @@ def test_a_changed_script_behind_an_interpreter_is_noticed(kind, tmp_path):
     import sys
 
     path = tool(tmp_path, SPEAKING)
-    source = Source((sys.executable, path))
+    source = ToolSource((sys.executable, path))
     ask(kind, source)
     os.utime(path, ns=(1, 1))
     assert cached(source) is None
 
 
 def test_a_damaged_entry_is_asked_for_again(kind, tmp_path):
-    source = Source((tool(tmp_path, SPEAKING),))
+    source = ToolSource((tool(tmp_path, SPEAKING),))
     whole = ask(kind, source)
     (entry,) = (tmp_path / "home" / "cache" / "discovery").iterdir()
     for damage in (b"", b"{", b"[]", b'{"format": 99}', b"\xff"):
@@ -104,7 +104,7 @@ def test_a_damaged_entry_is_asked_for_again(kind, tmp_path):
 
 def test_a_tool_with_flags_instead_of_subcommands_is_understood(kind, tmp_path):
     body = "print(json.dumps({'flag': sys.argv[1]})) if sys.argv[1].startswith('--') else sys.exit(64)"
-    found = ask(kind, Source((tool(tmp_path, body),)))
+    found = ask(kind, ToolSource((tool(tmp_path, body),)))
     assert (found.schema, found.capabilities) == ({"flag": "--schema"}, {"flag": "--capabilities"})
 
 
@@ -117,7 +117,7 @@ def test_a_tool_with_flags_instead_of_subcommands_is_understood(kind, tmp_path):
     ],
 )
 def test_a_tool_that_does_not_answer_is_a_note_and_is_not_kept(kind, tmp_path, body, reason):
-    source = Source((tool(tmp_path, body),))
+    source = ToolSource((tool(tmp_path, body),))
     found = ask(kind, source)
     assert (found.schema, found.capabilities) == (None, None)
     assert reason in found.notes[0]
@@ -125,7 +125,7 @@ def test_a_tool_that_does_not_answer_is_a_note_and_is_not_kept(kind, tmp_path, b
 
 
 def test_a_flood_instead_of_an_answer_is_a_note(kind, tmp_path):
-    source = Source((tool(tmp_path, "while True: os.write(1, b'x' * 65536)"),))
+    source = ToolSource((tool(tmp_path, "while True: os.write(1, b'x' * 65536)"),))
     assert "more than" in ask(kind, source).notes[0]
 
 
@@ -134,7 +134,7 @@ def test_a_tool_that_hangs_is_asked_once(kind, tmp_path, monkeypatch):
         whole = getattr(discovery, name)
         monkeypatch.setattr(discovery, name, partial(whole, timeout=2.0))
     body = f"open({str(tmp_path / 'asked')!r}, 'a').write('x')\nwhile True: signal.pause()"
-    found = ask(kind, Source((tool(tmp_path, body),)))
+    found = ask(kind, ToolSource((tool(tmp_path, body),)))
     assert (found.schema, found.capabilities, len(found.notes)) == (None, None, 1)
     assert "did not end" in found.notes[0]
     assert not (tmp_path / "asked").exists() or (tmp_path / "asked").read_text() == "x"
@@ -143,7 +143,7 @@ def test_a_tool_that_hangs_is_asked_once(kind, tmp_path, monkeypatch):
 def test_a_home_that_cannot_be_written_is_no_error(kind, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "file"))
-    assert ask(kind, Source((tool(tmp_path, SPEAKING),))).schema is not None
+    assert ask(kind, ToolSource((tool(tmp_path, SPEAKING),))).schema is not None
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ import os, sys
 from operable.app.shelf import user_apps
 from operable.flow.home import home_of
 from operable.host.launch.places import Places, user_agents
-from operable.run.discovery import Source, _entry
+from operable.run.discovery import ToolSource, _entry
 from operable.wrap.places import folders
 from operable.wrap.plan.cache import _place
 from operable.agent.instructions import _files
 from operable.agent.places import sessions_folder
 from operable.wrap.plan.settings import place
 os.chdir("elsewhere")
-print(user_apps(), home_of(os.environ, cwd="/work"), Places.default().state, user_agents(), _entry(Source((sys.executable,))),
+print(user_apps(), home_of(os.environ, cwd="/work"), Places.default().state, user_agents(), _entry(ToolSource((sys.executable,))),
       *folders()[:2], _place("/w"), next(iter(_files("/"))), sessions_folder(), place(), sep="\\n")
 """
 

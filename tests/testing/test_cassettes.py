@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.testing.cassettes import MUTATIONS, Cassette, Entry, load, mutate, pieces, save
+from operable.testing.cassettes import MUTATIONS, Cassette, CassetteEntry, load, mutate, pieces, save
 
 RECORDED = sorted((Path(__file__).parents[1] / "host" / "cassettes").glob("*/*.jsonl"))
 LINES = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=8)
@@ -13,9 +13,9 @@ LINES = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b""
 
 def test_what_is_saved_is_loaded_byte_for_byte(tmp_path):
     entries = [
-        Entry(0.0, "host", b'{"a":1}'),
-        Entry(0.1, "agent", b"\xff\x00"),
-        Entry(0.2, "stderr", "ä".encode()),
+        CassetteEntry(0.0, "host", b'{"a":1}'),
+        CassetteEntry(0.1, "agent", b"\xff\x00"),
+        CassetteEntry(0.2, "stderr", "ä".encode()),
     ]
     save(tmp_path / "a" / "b.jsonl", Cassette({"agent": "x"}, entries))
 
@@ -34,7 +34,7 @@ def test_a_conversation_is_told_in_turns_of_host_and_agent():
         ("stderr", b"-"),
         ("host", b"4"),
     ]
-    cassette = Cassette({}, [Entry(0, who, line) for who, line in told])
+    cassette = Cassette({}, [CassetteEntry(0, who, line) for who, line in told])
 
     assert [tuple(exchange) for exchange in cassette.exchanges()] == [
         ([], [b"0"]),

@@ -1,7 +1,7 @@
 import pytest
 
 from operable.testing.model_request import Offered
-from operable.testing.tool_roles import Call, call_for
+from operable.testing.tool_roles import ScriptedCall, call_for
 
 
 def offered(name, *properties, required=(), **schemas):
@@ -9,7 +9,7 @@ def offered(name, *properties, required=(), **schemas):
     return Offered(name, {"type": "object", "properties": schema, "required": list(required)})
 
 
-def call(role, arguments, *tools) -> Call:
+def call(role, arguments, *tools) -> ScriptedCall:
     found = call_for(role, arguments, list(tools))
     assert found is not None
     return found

@@ -247,12 +247,14 @@ def test_a_machine_that_cannot_confine_refuses_and_says_how_to_run_it_neverthele
 def test_without_landlock_the_same_is_held_by_bubblewrap(tmp_path, monkeypatch):
     from operable.proc.run import output
     from operable.proc.spawn import prepare
-    from operable.wrap.enclosure import Confined
+    from operable.wrap.enclosure import ConfinedCommand
 
     monkeypatch.setattr(restriction, "missing", lambda what: "there is no Landlock" if what else None)
     (tmp_path / "file").write_text("text")
     script = f"cat {tmp_path}/file; echo x > {tmp_path}/new; wc -l < /proc/net/route"
-    with Confined(prepare(["sh", "-c", script]), wanted(_block(write=(), egress=(), allow=True))) as command:
+    with ConfinedCommand(
+        prepare(["sh", "-c", script]), wanted(_block(write=(), egress=(), allow=True))
+    ) as command:
         done = output(command, timeout=60)
 
     assert done.stdout == b"text1\n"

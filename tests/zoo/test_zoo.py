@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.lint.engine import Options, checks
+from operable.lint.engine import LintOptions, checks
 from tests.lint.recorded import Keeper
 from tests.requirement import requirement
 from tests.zoo.breeding import BASES, Mutation, breed, mutations, variants
@@ -32,7 +32,7 @@ def keeper(pytestconfig: pytest.Config) -> Keeper:
 
 @pytest.mark.parametrize("base", BASES)
 def test_a_conforming_tool_passes_everything_that_applies(base: str, tmp_path: Path, keeper: Keeper):
-    report = keeper.lint(f"conforming {base}", breed(base, tmp_path), Options(), live=base == "python")
+    report = keeper.lint(f"conforming {base}", breed(base, tmp_path), LintOptions(), live=base == "python")
 
     assert [finding for finding in report.findings if finding.result in ("fail", "untested")] == []
     assert report.findings
@@ -44,7 +44,7 @@ def test_a_conforming_tool_that_is_odd_is_left_in_peace_too(
 ):
     program = breed(variant.base, tmp_path, variant)
 
-    report = keeper.lint(f"odd {variant.id}", program, Options(commands=variant.commands))
+    report = keeper.lint(f"odd {variant.id}", program, LintOptions(commands=variant.commands))
 
     assert [finding for finding in report.findings if finding.result in ("fail", "untested")] == []
     assert report.findings
@@ -70,7 +70,7 @@ def test_a_broken_tool_is_found_out_by_the_check_for_what_is_broken(
     mutation: Mutation, tmp_path: Path, keeper: Keeper
 ):
     program = breed(mutation.base, tmp_path, mutation)
-    options = Options(only=(mutation.check,), commands=mutation.commands)
+    options = LintOptions(only=(mutation.check,), commands=mutation.commands)
 
     report = keeper.lint(mutation.id, program, options, live=ALWAYS_LIVE[mutation.check] == mutation.id)
 

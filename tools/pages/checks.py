@@ -2,7 +2,7 @@
 
 import textwrap
 
-from operable.lint.check import Check
+from operable.lint.check import LintCheck
 from operable.lint.engine import checks
 from tools.markdown import block, table
 
@@ -37,7 +37,7 @@ def render() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _entry(check: Check) -> list[str]:
+def _entry(check: LintCheck) -> list[str]:
     first, *parts = check.page.strip().split("\n\n")
     number = f"Check {check.number}" if check.number is not None else "A further check"
     head = f"{number}, {check.level}, section {check.section}: {', '.join(check.characteristics)}."

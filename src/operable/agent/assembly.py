@@ -10,7 +10,12 @@ from operable.agent.instructions import system_prompt
 from operable.agent.places import new_session_id, sessions_folder
 from operable.agent.provider import model as models
 from operable.agent.secrecy import known_secrets
-from operable.agent.session.conversation import DEFAULT_THINKING, Conversation, Store, Tuning
+from operable.agent.session.conversation import (
+    DEFAULT_THINKING,
+    ConversationStore,
+    SessionConversation,
+    Tuning,
+)
 from operable.agent.session.store import NullStore, Sessions, SessionStore
 from operable.agent.tool.ability import NO_SANDBOX, Ability
 from operable.agent.tool.permissions import Permissions
@@ -23,12 +28,12 @@ _LOG_LEVEL = "warning"
 
 def assemble(
     options: dict[str, Any], environment: Mapping[str, str]
-) -> tuple[Conversation, Callable[[], None]]:
+) -> tuple[SessionConversation, Callable[[], None]]:
     """The conversation, and what must be called at its end. `options["session_id"]` names the session afterwards."""
     provider: models.Model = catalogue.load(
         "operable.agent.providers", options["provider"], "MODEL", kind="provider"
     )
-    settings = models.Settings(options.get("base_url"), options.get("api_key"), dict(environment))
+    settings = models.ProviderSettings(options.get("base_url"), options.get("api_key"), dict(environment))
     try:
         session = provider.configure(settings)
     except models.ConfigurationError as problem:
@@ -40,8 +45,8 @@ def assemble(
     kept = _kept(options, provider, tuning)
     if kept is not None:
         kept.known = known
-    store: Store = kept or NullStore()
-    conversation = Conversation(
+    store: ConversationStore = kept or NullStore()
+    conversation = SessionConversation(
         provider=provider,
         session=session,
         tuning=tuning,

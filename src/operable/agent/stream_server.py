@@ -12,11 +12,11 @@ import threading
 from collections.abc import Callable
 
 from operable.agent.command_lines import CommandLines
-from operable.agent.loop.run import Run
+from operable.agent.loop.run import AgentRun
 from operable.agent.outlet import LineOutlet
 from operable.agent.session import attachments
-from operable.agent.session.conversation import Conversation
-from operable.agent.session.history import Block, Text, Turn
+from operable.agent.session.conversation import SessionConversation
+from operable.agent.session.history import Block, HistoryTurn, TextBlock
 from operable.agent.tool.mcp import McpServers
 from operable.agent.tool.permissions import MODES
 from operable.kernel.errors import EX_IOERR, EX_SIGPIPE, Fail
@@ -32,13 +32,13 @@ class StreamServer:
     """Serves one conversation until its host is gone."""
 
     def __init__(
-        self, conversation: Conversation, *, stdin: int, stdout: int, close: Callable[[], None]
+        self, conversation: SessionConversation, *, stdin: int, stdout: int, close: Callable[[], None]
     ) -> None:
         self._conversation = conversation
         self._lines = CommandLines(stdin)
         self._outlet = LineOutlet(stdout, self._lines.end)
         self._close = close
-        self._run: Run | None = None
+        self._run: AgentRun | None = None
         self._thread: threading.Thread | None = None
         self._started = False  # the first message was seen
         self._applying = threading.Lock()
@@ -123,14 +123,14 @@ class StreamServer:
             self._protocol_error("A message is being answered; send `stop` first, or wait.", message.msg_id)
             return
         self._started = True
-        run, before = Run(self._conversation, message.msg_id, self._emit), self._thread
+        run, before = AgentRun(self._conversation, message.msg_id, self._emit), self._thread
         self._run = run
         self._thread = threading.Thread(
             target=self._work, args=(run, message, before), daemon=True, name="run"
         )
         self._thread.start()
 
-    def _work(self, run: Run, message: protocol.MessageFrame, before: threading.Thread | None) -> None:
+    def _work(self, run: AgentRun, message: protocol.MessageFrame, before: threading.Thread | None) -> None:
         def blocks() -> list[Block]:
             if before is not None:
                 before.join()  # it has emitted its end, and is about to release the conversation
@@ -161,7 +161,7 @@ class StreamServer:
         if self._started:
             self._protocol_error("init_history is only allowed before the first message.")
         else:
-            self._conversation.add(Turn("user", (Text(f"[history]\n{text}"),)))
+            self._conversation.add(HistoryTurn("user", (TextBlock(f"[history]\n{text}"),)))
 
     def _set_mode(self, mode: str) -> None:
         if mode not in MODES:

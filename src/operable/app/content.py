@@ -28,7 +28,7 @@ _Mark = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class PackageContent:
     """One look at a package. `files`: each with what stands for its mode and content."""
 
     root: str
@@ -51,7 +51,7 @@ class Content:
         return entry.code_in_state(self._package)
 
 
-def content(package: Package) -> Content:
+def content(package: Package) -> PackageContent:
     """Look at all of it; Fail for what cannot be pinned, and for more than an approval takes."""
     entry.require_states(package)
     look = _Look(package)
@@ -63,7 +63,7 @@ def content(package: Package) -> Content:
     whole = hashlib.sha256()
     for name in sorted(files):
         whole.update(f"{name}\0{files[name]}\0".encode("utf-8", "surrogateescape"))
-    return Content(package.root, f"sha256:{whole.hexdigest()}", files, marks, package)
+    return PackageContent(package.root, f"sha256:{whole.hexdigest()}", files, marks, package)
 
 
 class _Look:

@@ -39,7 +39,7 @@ OUTPUT_LIMIT = 16 * 1024 * 1024
 OnPassage = Callable[[bytes, "list[Event]"], bool | None]
 
 
-class CallOptions(TypedDict, total=False):
+class AppCallOptions(TypedDict, total=False):
     """The keyword arguments of a call. All are optional."""
 
     confirmed: bool
@@ -58,7 +58,7 @@ def call(
     package: Package,
     words: Sequence[str],
     approvals: Approvals | None = None,
-    **options: Unpack[CallOptions],
+    **options: Unpack[AppCallOptions],
 ) -> Answer:
     """Run `words`, a command path and its arguments. Fail for what must not or cannot run or is over its limits."""
     with _Call(package, words, approvals, options) as made:
@@ -69,7 +69,7 @@ async def acall(
     package: Package,
     words: Sequence[str],
     approvals: Approvals | None = None,
-    **options: Unpack[CallOptions],
+    **options: Unpack[AppCallOptions],
 ) -> Answer:
     """`call` for asyncio. Cancelling the task ends the application before the cancellation goes on."""
     with _Call(package, words, approvals, options) as made:
@@ -80,7 +80,7 @@ class _Call:
     """One call, whatever waits for it: what is run, who listens, and failures in words that name the application."""
 
     def __init__(
-        self, package: Package, words: Sequence[str], approvals: Approvals | None, options: CallOptions
+        self, package: Package, words: Sequence[str], approvals: Approvals | None, options: AppCallOptions
     ) -> None:
         self._package = package
         self._limit = options.get("limit", OUTPUT_LIMIT)
@@ -209,6 +209,6 @@ class Listener:
 
 def _judge() -> Judge:
     from operable.run.judge import Judge
-    from operable.run.options import Options
+    from operable.run.options import CheckedOptions
 
-    return Judge(Options())
+    return Judge(CheckedOptions())

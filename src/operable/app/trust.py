@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from operable.app import entry
-from operable.app.content import Content, content
+from operable.app.content import PackageContent, content
 from operable.app.packages import Package
 from operable.kernel.errors import Fail
 from operable.state.atomic import advise, is_disk_problem
@@ -32,7 +32,7 @@ class Standing:
     trusted: bool
     reason: str
     shell: bool = False
-    content: Content | None = None
+    content: PackageContent | None = None
     changed: tuple[str, ...] = ()
 
     @property
@@ -76,7 +76,7 @@ class Approvals:
         """Whether there is an approval, without looking into the package: whether it still holds is seen at a call."""
         return package.root in self._read()
 
-    def require(self, package: Package) -> Content | None:
+    def require(self, package: Package) -> PackageContent | None:
         """Fail unless the package may run as it wants to; what is approved of it, None when it needs no approval."""
         standing = self.standing(package)
         refusal = self.refusal(package, standing)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from operable.lint.evidence import Invocation, Observation
-from operable.lint.plan import CommandPlan, Plan
+from operable.lint.plan import CommandPlan, ToolPlan
 
 Level = Literal["MUST", "SHOULD"]
 Result = Literal["pass", "fail", "untested", "not_applicable"]
@@ -33,7 +33,7 @@ class NotApplicable(Exception):  # noqa: N818 - a result, not an error
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class LintFinding:
     """One result of one check on one command (None: the tool as a whole)."""
 
     check: str
@@ -57,7 +57,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RoomChange:
     """One difference between a room before and after a call."""
 
     where: str
@@ -71,7 +71,7 @@ class Room(Protocol):
     """A throw-away work dir and HOME after the profile's setup; what is run in it sees what was run before."""
 
     def run(self, invocation: Invocation) -> Observation: ...
-    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         """Run it, and say what it changed: files by content, and the state that the tool reports."""
 
     def state(self) -> tuple[str, ...] | None:
@@ -82,7 +82,7 @@ class Lab(Protocol):
     """Runs invocations, each in a fresh room; equal ones only once."""
 
     def observe(self, invocation: Invocation) -> Observation: ...
-    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]: ...
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]: ...
     def room(self) -> AbstractContextManager[Room]: ...
     @property
     def confined(self) -> str | None:
@@ -97,8 +97,8 @@ class Lab(Protocol):
 class Case:
     """One check on one command, or on the tool when `command` is None."""
 
-    check: Check
-    plan: Plan
+    check: LintCheck
+    plan: ToolPlan
     command: CommandPlan | None
     lab: Lab
     seen: list[Observation] = field(default_factory=list)
@@ -113,7 +113,7 @@ class Case:
         self.seen.append(observation)
         return observation
 
-    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         observation, changes = self.lab.effect(invocation)
         self.seen.append(observation)
         return observation, changes
@@ -140,7 +140,7 @@ class Case:
         section: str | None = None,
         excerpt: str | None = None,
         line: int | None = None,
-    ) -> Finding:
+    ) -> LintFinding:
         if observation is None and self.seen:
             observation = self.seen[-1]
         return self.finding("fail", message, observation, level, section, excerpt, line)
@@ -154,9 +154,9 @@ class Case:
         section: str | None = None,
         excerpt: str | None = None,
         line: int | None = None,
-    ) -> Finding:
+    ) -> LintFinding:
         check = self.check
-        return Finding(
+        return LintFinding(
             check=check.name,
             number=check.number,
             characteristics=check.characteristics,
@@ -173,11 +173,11 @@ class Case:
         )
 
 
-Judge = Callable[[Case], Iterator[Finding]]
+Judge = Callable[[Case], Iterator[LintFinding]]
 
 
 @dataclass(frozen=True)
-class Check:
+class LintCheck:
     """The descriptor that ends the file of a check. `name` is the file's."""
 
     name: str

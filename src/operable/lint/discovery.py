@@ -1,4 +1,4 @@
-"""Asking a tool about itself: one answer per question, each in a bare room, and a `Plan` made of the answers.
+"""Asking a tool about itself: one answer per question, each in a bare room, and a `ToolPlan` made of the answers.
 
 A tool that has no discovery, or a broken one, still gets a plan: the commands that its profile names, or none.
 """
@@ -13,7 +13,7 @@ import msgspec
 from operable.lint.check import Lab
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab.recipe import chooses_output
-from operable.lint.plan import MACHINE, CommandPlan, Plan
+from operable.lint.plan import MACHINE, CommandPlan, ToolPlan
 from operable.lint.profile import Profile
 
 JSON = ("--output", "json")
@@ -29,13 +29,13 @@ QUESTIONS = {
 }
 
 
-def plan(lab: Lab, program: str, profile: Profile) -> Plan:
+def plan(lab: Lab, program: str, profile: Profile) -> ToolPlan:
     """Discover the tool."""
     answers: dict[str, Observation] = {}
     documents: dict[str, dict[str, Any] | None] = {}
     for what in ("capabilities", "schema"):
         answers[what], documents[what] = _ask(lab, what)
-    made = Plan(program, profile, documents["schema"], documents["capabilities"], discovery=answers)
+    made = ToolPlan(program, profile, documents["schema"], documents["capabilities"], discovery=answers)
     for claims in _entries(made.capabilities, profile):
         made.commands.append(_command(lab, made, claims["name"], claims))
     made.state = _state(made)
@@ -84,7 +84,7 @@ def _entries(manifest: dict[str, Any] | None, profile: Profile) -> list[dict[str
     return [*found, *({"name": name} for name in profile.commands if name not in known)]
 
 
-def _command(lab: Lab, made: Plan, name: str, claims: dict[str, Any]) -> CommandPlan:
+def _command(lab: Lab, made: ToolPlan, name: str, claims: dict[str, Any]) -> CommandPlan:
     machine = made.machine if made.capabilities or made.profile.tool.machine is not None else MACHINE
     command = CommandPlan(name, made.name, claims, made.profile.command(name), machine)
     if made.capabilities is not None and command.profile.skip is None:
@@ -102,7 +102,7 @@ def _schema(observation: Observation) -> dict[str, Any] | None:
     return found if found is not None and isinstance(found.get("properties"), dict) else None
 
 
-def _state(made: Plan) -> Invocation | None:
+def _state(made: ToolPlan) -> Invocation | None:
     """The call that reports the state: the profile's, else a `list` that needs nothing."""
     told = made.profile.tool.state
     if told is not None:

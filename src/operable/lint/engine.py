@@ -19,12 +19,12 @@ from typing import Any
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
 from operable.lint import profile as profiles
-from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, Untested
 from operable.lint.discovery import plan
 from operable.lint.lab.lab import PATIENCE, ROOM_FAILED, Laboratory
-from operable.lint.lab.probe import Probe
+from operable.lint.lab.probe import LabProbe
 from operable.lint.lab.recipe import recipe
-from operable.lint.plan import CommandPlan, Plan
+from operable.lint.plan import CommandPlan, ToolPlan
 from operable.proc.environment import environment
 from operable.proc.executable import resolve
 from operable.proc.sandbox.confinement import sandbox
@@ -35,7 +35,7 @@ _WORKERS = 4
 
 
 @dataclass(frozen=True)
-class Options:
+class LintOptions:
     """What to lint with."""
 
     profile: str | None = None
@@ -61,7 +61,7 @@ class Report:
     tool: str
     program: str
     tool_version: str | None = None
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[LintFinding] = field(default_factory=list)
     elapsed: float = 0.0
     runs: int = 0
     busy: float = 0.0
@@ -73,7 +73,7 @@ class Report:
     commands: list[str] = field(default_factory=list)
 
 
-def checks(only: Sequence[str] = (), skip: Sequence[str] = ()) -> list[Check]:
+def checks(only: Sequence[str] = (), skip: Sequence[str] = ()) -> list[LintCheck]:
     """The checks that are wanted: numbered ones first. Names and numbers select; Fail when one is unknown."""
     package = __import__(_CHECKS, fromlist=["__path__"])
     names = [name for folder in package.__path__ for name in catalogue.names(folder)]
@@ -88,29 +88,29 @@ def checks(only: Sequence[str] = (), skip: Sequence[str] = ()) -> list[Check]:
     return [check for check in loaded if check.name in chosen]
 
 
-def explain(label: str) -> Check:
+def explain(label: str) -> LintCheck:
     """One check by number or name."""
     return checks(only=[label])[0]
 
 
-def _load(name: str) -> Check:
-    check: Check = catalogue.load(_CHECKS, name, "CHECK", kind="check")
+def _load(name: str) -> LintCheck:
+    check: LintCheck = catalogue.load(_CHECKS, name, "CHECK", kind="check")
     return check
 
 
-def lint(tool: str, options: Options, on_finding: Callable[[Finding], Any] | None = None) -> Report:
+def lint(tool: str, options: LintOptions, on_finding: Callable[[LintFinding], Any] | None = None) -> Report:
     """Lint one program to the end."""
-    job = Job(tool, options)
+    job = LintJob(tool, options)
     for finding in job.run():
         if on_finding is not None:
             on_finding(finding)
     return job.report
 
 
-class Job:
+class LintJob:
     """One tool being linted. `run` yields findings as they come; afterwards `report` is complete."""
 
-    def __init__(self, tool: str, options: Options, laboratory: Callable[..., Any] = Laboratory) -> None:
+    def __init__(self, tool: str, options: LintOptions, laboratory: Callable[..., Any] = Laboratory) -> None:
         """`laboratory` is made with a probe, a profile and the patience; a recorded one runs nothing."""
         self.options = options
         self._laboratory = laboratory
@@ -121,7 +121,7 @@ class Job:
         box = sandbox("bubblewrap") if options.confine else None
         if box is not None and box.missing() is not None:
             box = None
-        self.probe = Probe(
+        self.probe = LabProbe(
             program=self.program,
             # What is in a line to paste must mean the same in another folder.
             shown=tool if "/" not in tool else os.path.abspath(tool),
@@ -133,11 +133,11 @@ class Job:
         self.report = Report(
             os.path.basename(tool), self.program, sandbox="none" if box is None else box.name
         )
-        self._found: queue.Queue[Finding | BaseException | None] = queue.Queue()
+        self._found: queue.Queue[LintFinding | BaseException | None] = queue.Queue()
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
-    def run(self) -> Iterator[Finding]:
+    def run(self) -> Iterator[LintFinding]:
         started, self.report.began = time.monotonic(), time.time()
         with self._laboratory(self.probe, self.profile, patience=self.options.patience) as lab:
             self.lab = lab
@@ -156,7 +156,7 @@ class Job:
             key=lambda item: (places.get(item.command or "", 0), item.number is None, item.number or 0)
         )
 
-    def _introduce(self, made: Plan) -> None:
+    def _introduce(self, made: ToolPlan) -> None:
         self.report.tool = made.name
         self.report.prepare = recipe(self.probe.shown, self.profile, made.machine)
         version = (made.capabilities or {}).get("tool_version")
@@ -176,7 +176,7 @@ class Job:
             raise catalogue.unknown("command", unknown[0], known)
         self.report.commands = [name for name in known if name in (self.options.commands or known)]
 
-    def _work(self, lab: Laboratory, made: Plan) -> Iterator[Finding]:
+    def _work(self, lab: Laboratory, made: ToolPlan) -> Iterator[LintFinding]:
         # Unbounded commands are waited for most: they go first.
         wanted = [command for command in made.commands if command.name in self.report.commands]
         commands = sorted(wanted, key=lambda command: not command.unbounded)
@@ -207,7 +207,7 @@ class Job:
             for thread in threads:
                 thread.join()
 
-    def _worker(self, lab: Laboratory, made: Plan, units: queue.Queue[CommandPlan | None]) -> None:
+    def _worker(self, lab: Laboratory, made: ToolPlan, units: queue.Queue[CommandPlan | None]) -> None:
         try:
             while not self._stop.is_set():
                 try:
@@ -229,17 +229,17 @@ class Job:
         finally:
             self._found.put(None)
 
-    def _spent(self, command: CommandPlan | None, check: Check, seconds: float) -> None:
+    def _spent(self, command: CommandPlan | None, check: LintCheck, seconds: float) -> None:
         with self._lock:
             self.report.durations[None if command is None else command.name, check.label] = seconds
             self.report.seconds[check.label] = self.report.seconds.get(check.label, 0.0) + seconds
 
 
-def outcome(case: Case) -> list[Finding]:
+def outcome(case: Case) -> list[LintFinding]:
     """Everything that one check says of one command: its problems, or one finding that says why it is missing."""
     judge = case.check.tool if case.command is None else case.check.command
     assert judge is not None  # noqa: S101 - only such cases are made
-    found: list[Finding] = []
+    found: list[LintFinding] = []
     try:
         found.extend(judge(case))
     except Untested as reason:

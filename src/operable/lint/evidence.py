@@ -54,7 +54,7 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutputLine:
     """One line of stdout; `event` is None if it is not a JSON object, and `flaw` says why."""
 
     number: int
@@ -89,7 +89,7 @@ class Observation:
     notes: tuple[str, ...] = field(default=())
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
+    def lines(self) -> tuple[OutputLine, ...]:
         lines, rest = split_lines(self.stdout)
         if (
             rest and self.ended == "itself"
@@ -217,19 +217,19 @@ def _typed(event: dict[str, Any]) -> bool:
     return isinstance(event.get("type"), str) and bool(event["type"])
 
 
-def _line(number: int, raw: bytes) -> Line:
+def _line(number: int, raw: bytes) -> OutputLine:
     if not raw.strip():
-        return Line(number, raw, None, "the line is blank")
+        return OutputLine(number, raw, None, "the line is blank")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        return Line(number, raw, None, f"it is not UTF-8: {error.reason} at byte {error.start}")
+        return OutputLine(number, raw, None, f"it is not UTF-8: {error.reason} at byte {error.start}")
     if text.startswith("\ufeff"):
-        return Line(number, raw, None, "it begins with a byte order mark")
+        return OutputLine(number, raw, None, "it begins with a byte order mark")
     try:
         value = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError) as error:
-        return Line(number, raw, None, f"it is not JSON: {error}")
+        return OutputLine(number, raw, None, f"it is not JSON: {error}")
     if not isinstance(value, dict):
-        return Line(number, raw, None, f"it is JSON, but not an object: {type(value).__name__}")
-    return Line(number, raw, value, None if _typed(value) else "it has no `type` that is a string")
+        return OutputLine(number, raw, None, f"it is JSON, but not an object: {type(value).__name__}")
+    return OutputLine(number, raw, value, None if _typed(value) else "it has no `type` that is a string")

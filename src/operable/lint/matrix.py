@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from operable.lint.check import CHARACTERISTICS, Finding, Level, Result
+from operable.lint.check import CHARACTERISTICS, Level, LintFinding, Result
 
 WHOLE = "*"  # how the tool as a whole is called where a command would be
 
@@ -21,14 +21,14 @@ class PairVerdict:
     failed: int = 0
 
 
-def fails(finding: Finding, fail_on: Level = "MUST") -> bool:
+def fails(finding: LintFinding, fail_on: Level = "MUST") -> bool:
     """Whether this finding makes its pair fail."""
     return finding.result == "fail" and (finding.level == "MUST" or fail_on == "SHOULD")
 
 
-def verdicts(findings: Iterable[Finding], fail_on: Level = "MUST") -> list[PairVerdict]:
+def verdicts(findings: Iterable[LintFinding], fail_on: Level = "MUST") -> list[PairVerdict]:
     """One verdict per pair that a check spoke of. A baseline excuses the run, not the tool: what it knows of also fails."""
-    grouped: dict[tuple[str, str | None], list[Finding]] = {}
+    grouped: dict[tuple[str, str | None], list[LintFinding]] = {}
     for finding in findings:
         for characteristic in finding.characteristics:
             grouped.setdefault((characteristic, finding.command), []).append(finding)
@@ -39,7 +39,7 @@ def verdicts(findings: Iterable[Finding], fail_on: Level = "MUST") -> list[PairV
 def _verdict(
     characteristic: str,
     command: str | None,
-    findings: Sequence[Finding],
+    findings: Sequence[LintFinding],
     fail_on: Level,
 ) -> PairVerdict:
     failed = [finding for finding in findings if fails(finding, fail_on)]
@@ -50,7 +50,7 @@ def _verdict(
     return PairVerdict(characteristic, command, _unfailed(findings, fail_on), tuple(labels))
 
 
-def _unfailed(findings: Sequence[Finding], fail_on: Level) -> Result:
+def _unfailed(findings: Sequence[LintFinding], fail_on: Level) -> Result:
     """Of a pair that nothing failed in. It passes when everything that could have failed it was tried, never on a part,
     and when something of it was seen to hold: advice that was not followed proves nothing.
     """
@@ -64,7 +64,7 @@ def _unfailed(findings: Sequence[Finding], fail_on: Level) -> Result:
     return "pass"
 
 
-def fingerprint(tool: str, finding: Finding) -> str:
+def fingerprint(tool: str, finding: LintFinding) -> str:
     """What a failure of a tool is recognised by in another run: not its numbers, times or temporary names."""
     words = "".join(letter for letter in finding.message if not letter.isdigit())
     return "|".join((tool, finding.label, finding.command or WHOLE, finding.level, words[:80]))

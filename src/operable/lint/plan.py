@@ -1,7 +1,7 @@
 """What a tool claims, taken from its own discovery: its commands, what each is said to do, and how to try it.
 
-A `Plan` is made once (`discovery` asks the tool, here the answers are read) and holds no opinion: a claim that is wrong is
-for the checks. Anything may be missing or of the wrong type; what cannot be understood counts as not claimed.
+A `ToolPlan` is made once (`discovery` asks the tool, here the answers are read) and holds no opinion: a claim that is
+wrong is for the checks. Anything may be missing or of the wrong type; what cannot be understood counts as not claimed.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class CommandPlan:
 
 
 @dataclass
-class Plan:
+class ToolPlan:
     """A tool as it describes itself."""
 
     program: str

@@ -21,14 +21,14 @@ def aoi_lint() -> Callable[..., Report]:
 
 
 def _conforms(tool: str, *, fail_on: str = "must", **options: Any) -> Report:
-    from operable.lint.engine import Options, lint
+    from operable.lint.engine import LintOptions, lint
     from operable.lint.matrix import fails
 
     __tracebackhide__ = True
     chosen: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
     }
-    report = lint(tool, Options(**chosen))
+    report = lint(tool, LintOptions(**chosen))
     failed = [
         finding for finding in report.findings if fails(finding, "SHOULD" if fail_on == "should" else "MUST")
     ]

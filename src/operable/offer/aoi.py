@@ -14,7 +14,7 @@ from operable.offer.result import ENDLESS_RESULTS, ResultCollector
 from operable.offer.words import command_words, confirmation_words, offered, unspecified
 from operable.proc.tree.escalation import Graces
 from operable.run import acall
-from operable.run.discovery import Source, adocument
+from operable.run.discovery import ToolSource, adocument
 from operable.run.validator import self_contained
 from operable.state.paths import VARIABLES
 
@@ -109,7 +109,7 @@ class AoiAdapter:
         return self._item_schemas[action.name]
 
     async def _document(self, command: str, *options: str) -> dict[str, Any] | None:
-        source = Source(self._words, env=self._env, inherit=self._inherit, cwd=self._cwd)
+        source = ToolSource(self._words, env=self._env, inherit=self._inherit, cwd=self._cwd)
         return await adocument(source, "input-schema", "--output", "json", "--command", command, *options)
 
 

@@ -28,19 +28,19 @@ from operable.run.discovery import Description, adescribe
 from operable.run.judge import CANCELLED
 from operable.run.options import CallOptions, options_from
 from operable.run.outcome import Outcome
-from operable.run.session import Session
+from operable.run.session import CallSession
 from operable.wire.framework import Event
 from operable.wire.verdict import Verdict
 
 
 def acall(argv: Sequence[str], **options: Unpack[CallOptions]) -> AsyncCall:
     """Call one tool. Nothing runs until the result is entered (`async with`) or iterated; see `CallOptions`."""
-    return AsyncCall(Session([argv], options_from(options)))
+    return AsyncCall(CallSession([argv], options_from(options)))
 
 
 def apipe(stages: Sequence[Sequence[str]], **options: Unpack[CallOptions]) -> AsyncCall:
     """Call several tools, each reading the output of the one before; see `client.pipe`."""
-    return AsyncCall(Session(stages, options_from(options)))
+    return AsyncCall(CallSession(stages, options_from(options)))
 
 
 async def acollect(
@@ -59,7 +59,7 @@ async def acollect(
 class AsyncCall(Outcome):
     """A running call: async context manager and async iterator. Leaving the block early ends the whole process group."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: CallSession) -> None:
         super().__init__(session)
         self._changed = asyncio.Event()
         self._channel = AsyncChannel(self._changed.set)

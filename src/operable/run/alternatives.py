@@ -61,7 +61,7 @@ class Alternative:
     schema: dict[str, Any]
 
 
-class Document:
+class SchemaDocument:
     """A schema document, in which references can be looked up."""
 
     def __init__(self, root: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ from operable.kernel.redact import Known, Redactor
 from operable.proc.child import ChildEnd, Stdin
 from operable.run.client import Call
 from operable.run.options import CallOptions, options_from
-from operable.run.session import Session, Stage, known_values
+from operable.run.session import CallSession, Stage, known_values
 from operable.state.atomic import WholeFile
 from operable.wire.lines import LineSplitter
 
@@ -47,7 +47,7 @@ def record(
     """A call (see `client.call`) that also writes a cassette to `path` when it ends, whatever its verdict."""
     checked = options_from(options)
     recorder = Recorder(path, checked.stdin, redact=redact, known=known_values(checked))
-    return Call(Session([argv], checked, recorder))
+    return Call(CallSession([argv], checked, recorder))
 
 
 class Recorder:

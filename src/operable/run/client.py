@@ -31,7 +31,7 @@ from operable.run.discovery import Description, describe
 from operable.run.judge import CANCELLED, ruling
 from operable.run.options import CallOptions, options_from
 from operable.run.outcome import Outcome
-from operable.run.session import Session, Stage, decisive
+from operable.run.session import CallSession, Stage, decisive
 from operable.wire.framework import Event
 from operable.wire.verdict import Verdict
 
@@ -43,14 +43,14 @@ _SLACK = 10.0
 
 def call(argv: Sequence[str], **options: Unpack[CallOptions]) -> Call:
     """Call one tool. Nothing runs until the result is entered (`with`) or iterated; see `CallOptions`."""
-    return Call(Session([argv], options_from(options)))
+    return Call(CallSession([argv], options_from(options)))
 
 
 def pipe(stages: Sequence[Sequence[str]], **options: Unpack[CallOptions]) -> Call:
     """Call several tools, each reading the output of the one before. The events are those of the last; `.stages` has a
     verdict for each, and `.verdict` is that of the last stage that is not ok (pipefail).
     """
-    return Call(Session(stages, options_from(options)))
+    return Call(CallSession(stages, options_from(options)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def collected(events: list[Event], stages: tuple[Stage, ...], max_events: int) -
 class Call(Outcome):
     """A running call: context manager and iterable. Leaving the block early ends the whole process group."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: CallSession) -> None:
         super().__init__(session)
         self._attendant: Attendant | None = None
         self._channel = Channel()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from operable.kernel.errors import EX_DATAERR, EX_OK, Fail
-from operable.run.alternatives import Document
+from operable.run.alternatives import SchemaDocument
 from operable.run.contract import Contract, contract_of
 from operable.run.difference import Difference, Effect, differences
 from operable.run.surface import Level, surface_changes
@@ -185,7 +185,7 @@ def _dropped_versions(old: Contract, new: Contract) -> Iterator[Finding]:
 
 def event_definitions(schema: dict[str, Any]) -> dict[str, Any]:
     """Event type -> its definition: by the `type` that definitions demand, in `$defs` or in a union at the root."""
-    document = Document(schema)
+    document = SchemaDocument(schema)
     definitions = schema.get("$defs") if isinstance(schema.get("$defs"), dict) else {}
     branches = [branch for key in ("oneOf", "anyOf") for branch in schema.get(key) or ()]
     found: dict[str, Any] = {}

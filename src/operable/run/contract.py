@@ -15,7 +15,7 @@ import msgspec
 
 from operable.kernel.errors import Fail
 from operable.proc.run import output
-from operable.run.discovery import Source, describe
+from operable.run.discovery import ToolSource, describe
 
 FORMAT = "operable-contract"
 
@@ -50,7 +50,7 @@ def contract_of(tool: str | Sequence[str]) -> Contract:
 
 def from_tool(words: Sequence[str]) -> Contract:
     """Ask the tool each time: what is being compared may have changed a moment ago."""
-    source = Source(tuple(words))
+    source = ToolSource(tuple(words))
     description = describe(source, refresh=True)
     if description.schema is None and description.capabilities is None:
         raise Fail(
@@ -100,7 +100,7 @@ def from_file(path: str) -> Contract:
     )
 
 
-def _input_schema(source: Source, *arguments: str) -> dict[str, Any] | None:
+def _input_schema(source: ToolSource, *arguments: str) -> dict[str, Any] | None:
     """What a command takes. Only advised by the draft (12.1): a tool that does not say is compared without."""
     try:
         answer = output(source.command("input-schema", "--output", "json", *arguments))

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from operable.kernel.canonical import canonical_json
-from operable.run.alternatives import ANY, Alternative, Document, allowed_values
+from operable.run.alternatives import ANY, Alternative, SchemaDocument, allowed_values
 
 Effect = Literal["wider", "narrower", "removed", "added", "unclear", "default"]
 
@@ -72,8 +72,8 @@ class Difference:
 
 class _Walk:
     def __init__(self, old: dict[str, Any], new: dict[str, Any]) -> None:
-        self._old = Document(old)
-        self._new = Document(new)
+        self._old = SchemaDocument(old)
+        self._new = SchemaDocument(new)
         self._seen: dict[
             tuple[int, int], tuple[Any, Any]
         ] = {}  # the pairs are kept, so that their ids stay theirs

@@ -55,7 +55,7 @@ class Description:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ToolSource:
     """A tool that can be asked: the words it is called with, and the surroundings it runs in."""
 
     words: tuple[str, ...]
@@ -68,7 +68,7 @@ class Source:
         return prepare([*self.words, *arguments], env=self.env, inherit=self.inherit, cwd=self.cwd)
 
 
-def describe(source: Source, *, refresh: bool = False) -> Description:
+def describe(source: ToolSource, *, refresh: bool = False) -> Description:
     """The tool's own description: from the cache, else by asking it (and then kept)."""
     path = _entry(source)
     if not refresh and (kept := cached(source)) is not None:
@@ -82,7 +82,7 @@ def describe(source: Source, *, refresh: bool = False) -> Description:
         return _keep(path, end.value)
 
 
-async def adescribe(source: Source, *, refresh: bool = False) -> Description:
+async def adescribe(source: ToolSource, *, refresh: bool = False) -> Description:
     """`describe` for asyncio."""
     path = _entry(source)
     if not refresh and (kept := cached(source)) is not None:
@@ -100,7 +100,7 @@ async def adescribe(source: Source, *, refresh: bool = False) -> Description:
         return _keep(path, end.value)
 
 
-def cached(source: Source) -> Description | None:
+def cached(source: ToolSource) -> Description | None:
     """What is kept about this tool, without running anything."""
     try:
         entry = cache.load(_entry(source), _FORMAT, private=True)
@@ -111,7 +111,7 @@ def cached(source: Source) -> Description | None:
     return Description(entry.get("schema"), entry.get("capabilities"), tuple(entry.get("notes", ())))
 
 
-async def adocument(source: Source, *arguments: str) -> dict[str, Any] | None:
+async def adocument(source: ToolSource, *arguments: str) -> dict[str, Any] | None:
     """What the tool answers to these words: kept, or asked for (and then kept). Returns None if it is not an object.
 
     An answer belongs to the description that is kept about the tool, and is asked for again when that has changed.
@@ -155,7 +155,7 @@ def _answer(command: PreparedCommand) -> CommandOutput | Fail:
         return problem
 
 
-def _questions(source: Source) -> Generator[PreparedCommand, CommandOutput | Fail, Description]:
+def _questions(source: ToolSource) -> Generator[PreparedCommand, CommandOutput | Fail, Description]:
     notes: list[str] = []
     schema, hangs = yield from _ask(source, "schema", source.version_options, notes)
     if hangs:  # every further question would be one more wait of the same length
@@ -165,7 +165,7 @@ def _questions(source: Source) -> Generator[PreparedCommand, CommandOutput | Fai
 
 
 def _ask(
-    source: Source, topic: str, options: tuple[str, ...], notes: list[str]
+    source: ToolSource, topic: str, options: tuple[str, ...], notes: list[str]
 ) -> Generator[PreparedCommand, CommandOutput | Fail, tuple[dict[str, Any] | None, bool]]:
     """One document: by its subcommand, else by the flag that may exist instead (AOI section 3); and whether it hangs."""
     reason, hangs = "", False
@@ -194,7 +194,7 @@ def _document(answer: CommandOutput | Fail) -> tuple[dict[str, Any] | None, str]
     return (document, "") if isinstance(document, dict) else (None, "its answer is not a JSON object")
 
 
-def _entry(source: Source) -> str:
+def _entry(source: ToolSource) -> str:
     """The file of a tool's description, "" if nothing can be kept."""
     folder = cache_path("discovery")
     if folder is None:

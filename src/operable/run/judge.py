@@ -19,7 +19,7 @@ from operable.kernel.redact import redact_text
 from operable.proc.child import ChildEnd
 from operable.proc.excerpt import Excerpt
 from operable.run.discovery import Description
-from operable.run.options import Options
+from operable.run.options import CheckedOptions
 from operable.run.validator import Validator
 from operable.wire.aoi import Reader
 from operable.wire.framework import Event, Meta, Open
@@ -48,7 +48,7 @@ CODES: dict[str, tuple[Outcome, str]] = {
 class Judge:
     """Judges one stream."""
 
-    def __init__(self, options: Options, *, description: Description | None = None) -> None:
+    def __init__(self, options: CheckedOptions, *, description: Description | None = None) -> None:
         self._options = options
         self._validating = options.validate is not False
         # What is to be validated must be seen as it was sent, so the caller's types are applied afterwards.
@@ -250,7 +250,7 @@ def check(
     Any iterable of bytes will do: `check(open("stream.jsonl", "rb"))`, or chunks of 64 KB for speed. `on_events` is
     called with the events as they are read.
     """
-    options = Options(
+    options = CheckedOptions(
         validate=schema is not None,
         types=types,
         accept_partial=accept_partial,

@@ -56,7 +56,7 @@ class CallOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CheckedOptions:
     """`CallOptions` with the defaults filled in and checked."""
 
     stdin: Stdin = None
@@ -75,16 +75,16 @@ class Options:
     tree: bool = False
 
 
-def options_from(given: Mapping[str, Any]) -> Options:
+def options_from(given: Mapping[str, Any]) -> CheckedOptions:
     """Check what the caller said; Fail usage for what cannot be meant."""
-    known = {field.name for field in fields(Options)}
+    known = {field.name for field in fields(CheckedOptions)}
     unknown = sorted(set(given) - known)
     if unknown:
         raise TypeError(f"unknown option of a call: {unknown[0]} (known: {', '.join(sorted(known))})")
     values = dict(given)
     if isinstance(values.get("stdin"), str):
         values["stdin"] = values["stdin"].encode()
-    options = Options(**values)
+    options = CheckedOptions(**values)
     if isinstance(options.stdin, OpenInput):
         raise Fail(
             "usage", "STDIN_INVALID", "a call is given its input whole, or a descriptor to read it from"

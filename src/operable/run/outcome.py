@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from operable.run.chain import Chain
-from operable.run.session import Session, Stage, decisive, exit_code
+from operable.run.session import CallSession, Stage, decisive, exit_code
 from operable.wire.verdict import Verdict
 
 
 class Outcome:
     """The read-only face of a call. Not for users to make: `call` and its kin do."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: CallSession) -> None:
         self._session = session
         self._chain: Chain | None = None
         self._stages: tuple[Stage, ...] | None = None

@@ -19,9 +19,9 @@ from operable.proc.environment import environment, secret_values
 from operable.proc.reactor import Reactor
 from operable.proc.spawn import prepare
 from operable.run.chain import Chain, Sink
-from operable.run.discovery import Description, Source, cached, version_options
+from operable.run.discovery import Description, ToolSource, cached, version_options
 from operable.run.judge import Judge
-from operable.run.options import Options
+from operable.run.options import CheckedOptions
 from operable.run.validator import validator_available
 from operable.wire.verdict import Verdict
 
@@ -50,11 +50,11 @@ class Stage:
         return self.verdict.ok or self.excused
 
 
-class Session:
+class CallSession:
     """One call: options, judges and, once `open`, a running chain."""
 
     def __init__(
-        self, argvs: Sequence[Sequence[str]], options: Options, observer: Observer | None = None
+        self, argvs: Sequence[Sequence[str]], options: CheckedOptions, observer: Observer | None = None
     ) -> None:
         if not argvs:
             raise Fail("usage", "ARGV_INVALID", "there is nothing to run")
@@ -67,7 +67,7 @@ class Session:
             for argv in argvs
         ]
         self.sources = [
-            Source(
+            ToolSource(
                 words=tuple(options.tool or command.argv[:1]),
                 env=options.env,
                 inherit=options.inherit,
@@ -111,7 +111,7 @@ class Session:
         return self.options.timeout is None and self.judge.violated
 
     @property
-    def must_describe(self) -> Sequence[Source]:
+    def must_describe(self) -> Sequence[ToolSource]:
         """The tools that have to be asked before the start, because validation was demanded."""
         return self.sources if self.options.validate is True else ()
 
@@ -139,7 +139,7 @@ class Session:
         _log("started %s", " | ".join(" ".join(argv) for argv in self.shown))
         return chain
 
-    def source_asked(self) -> Source | None:
+    def source_asked(self) -> ToolSource | None:
         """The tool that the judge of the caller's stream wants to have described now; see `Judge.asks`."""
         if self.judge.asks is None:
             return None
@@ -206,7 +206,7 @@ class Session:
             if self._chain is not None:
                 self._chain.cancel()
 
-    def _demand_schema(self, source: Source, description: Description) -> None:
+    def _demand_schema(self, source: ToolSource, description: Description) -> None:
         if self.options.validate is True and description.schema is None:
             raise Fail(
                 "config",
@@ -250,7 +250,7 @@ def exit_code(stages: Sequence[Stage]) -> int:
     return EX_OK if all(stage.ok for stage in stages) else decisive(stages).verdict.exit_code
 
 
-def known_values(options: Options) -> Known:
+def known_values(options: CheckedOptions) -> Known:
     """The secrets among the variables that the tools are given."""
     known = Known(secret_values(options.env or {}, given=True))
     known.add(*secret_values(environment(inherit=options.inherit)))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from operable.kernel.catalogue import load, names, unknown
 from operable.kernel.errors import Fail
-from operable.serve.operables import Operable, Source
+from operable.serve.operables import Operable, OperableSource
 
 _PACKAGE = "operable.serve.sources"
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sources")
@@ -33,7 +33,7 @@ def catalog(workspace: str = ".", *, only: Iterable[str] = (), search: str = "")
 
 
 def _found(kind: str, workspace: str) -> list[Operable]:
-    source: Source = load(_PACKAGE, kind, "SOURCE", kind="source")
+    source: OperableSource = load(_PACKAGE, kind, "SOURCE", kind="source")
     found: list[Operable] = []
     try:
         for each in source.find(workspace):

@@ -1,6 +1,6 @@
 """The words of the catalog: an `Operable` is one thing that can be operated, its actions are its commands.
 
-A `Source` finds operables of one kind, without running anything but tools that were declared to speak AOI.
+A `OperableSource` finds operables of one kind, without running anything but tools that were declared to speak AOI.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Operable:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class OperableSource:
     """One kind of operables. A broken one is found with its problem; it never hides the others."""
 
     kind: str

@@ -7,7 +7,7 @@ content_block_stop, then message_delta with the stop reason and the final usage,
 import json
 from typing import Any
 
-from operable.testing.dialect import Usage, halves, new_id, sse
+from operable.testing.dialect import TokenUsage, halves, new_id, sse
 from operable.testing.model_request import Asked, Offered, Spoken, text_of
 
 _REASONS = {"stop": "end_turn", "tool": "tool_use", "max_tokens": "max_tokens", "refusal": "refusal"}
@@ -25,7 +25,7 @@ _ERRORS = {
 class AnthropicRendering:
     content_type = "text/event-stream; charset=utf-8"
 
-    def __init__(self, asked: Asked, usage: Usage) -> None:
+    def __init__(self, asked: Asked, usage: TokenUsage) -> None:
         self._usage = usage
         self._blocks: list[dict[str, Any]] = []
         self._open = ""

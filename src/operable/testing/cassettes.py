@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from operable.state.atomic import write_whole
 
 
-class Entry(NamedTuple):
+class CassetteEntry(NamedTuple):
     t: float
     dir: str
     """host, agent, stderr"""
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
     """without its LF"""
 
 
-class Exchange(NamedTuple):
+class RecordedExchange(NamedTuple):
     """What the host said in one go, and what the agent said before the host spoke again."""
 
     host: list[bytes]
@@ -35,7 +35,7 @@ class Exchange(NamedTuple):
 
 class Cassette(NamedTuple):
     label: dict[str, Any]
-    entries: list[Entry]
+    entries: list[CassetteEntry]
 
     def said(self, who: str) -> list[bytes]:
         """The lines of one side, in order."""
@@ -45,14 +45,14 @@ class Cassette(NamedTuple):
         """What one side wrote, as bytes."""
         return b"".join(line + b"\n" for line in self.said(who))
 
-    def exchanges(self) -> Iterator[Exchange]:
+    def exchanges(self) -> Iterator[RecordedExchange]:
         """The conversation in turns of host and agent; the agent may speak first."""
-        current = Exchange([], [])
+        current = RecordedExchange([], [])
         for entry in self.entries:
             if entry.dir == "host":
                 if current.agent:
                     yield current
-                    current = Exchange([], [])
+                    current = RecordedExchange([], [])
                 current.host.append(entry.line)
             elif entry.dir == "agent":
                 current.agent.append(entry.line)
@@ -72,12 +72,12 @@ def save(path: Path, cassette: Cassette) -> None:
     write_whole(str(path), ("\n".join(lines) + "\n").encode(), private=False)
 
 
-def _entry(document: dict[str, Any]) -> Entry:
+def _entry(document: dict[str, Any]) -> CassetteEntry:
     data = bytes.fromhex(document["hex"]) if "hex" in document else document["line"].encode()
-    return Entry(document["t"], document["dir"], data)
+    return CassetteEntry(document["t"], document["dir"], data)
 
 
-def _document(entry: Entry) -> dict[str, Any]:
+def _document(entry: CassetteEntry) -> dict[str, Any]:
     try:
         return {"t": entry.t, "dir": entry.dir, "line": entry.line.decode()}
     except UnicodeDecodeError:

@@ -10,13 +10,13 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
-from operable.testing.http_edge import Request
+from operable.testing.http_edge import EdgeRequest
 from operable.testing.model_request import Asked, Offered
 
 _numbers = itertools.count(1)
 
 
-class Usage(NamedTuple):
+class TokenUsage(NamedTuple):
     """Tokens. `input` does not contain what was read from or written to a cache."""
 
     input: int = 100
@@ -39,13 +39,13 @@ class Rendering(Protocol):
 
 
 class Dialect(NamedTuple):
-    matches: Callable[[Request], bool]
+    matches: Callable[[EdgeRequest], bool]
     """whether a request is a question to the model in this dialect"""
-    read: Callable[[Request], Asked]
-    render: Callable[[Asked, Usage], Rendering]
+    read: Callable[[EdgeRequest], Asked]
+    render: Callable[[Asked, TokenUsage], Rendering]
     failure: Callable[[int, str], Any]
     """the body of an answer with an error status"""
-    other: Callable[[Request], Any]
+    other: Callable[[EdgeRequest], Any]
     """the answer to the vendor's other requests (lists of models, counting tokens), or None"""
 
 

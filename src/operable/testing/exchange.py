@@ -7,15 +7,17 @@ instead, so that a test can ask whether a request carried a certain one (`carrie
 import hashlib
 from typing import Any
 
-from operable.testing.http_edge import Request
-from operable.testing.model_request import Asked, Position
+from operable.testing.http_edge import EdgeRequest
+from operable.testing.model_request import Asked, ScriptPosition
 
 _CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "x-amz-security-token")
 _REPLACED = "(credential)"
 
 
 class Exchange:
-    def __init__(self, number: int, request: Request, dialect: str, asked: Asked, at: Position) -> None:
+    def __init__(
+        self, number: int, request: EdgeRequest, dialect: str, asked: Asked, at: ScriptPosition
+    ) -> None:
         self.number = number
         self.dialect = dialect
         self.path = request.path
@@ -56,7 +58,7 @@ class Exchange:
         }
 
 
-def _credentials(request: Request) -> list[str]:
+def _credentials(request: EdgeRequest) -> list[str]:
     values = [request.headers[name] for name in _CREDENTIALS if name in request.headers]
     values += [value.partition(" ")[2] for value in values]
     return [*values, request.query.get("key", "")]

@@ -22,7 +22,7 @@ class BadRequest(ValueError):  # noqa: N818 - says what the peer did
     """The peer's fault: not a request that this server reads."""
 
 
-class Request(NamedTuple):
+class EdgeRequest(NamedTuple):
     method: str
     path: str
     query: dict[str, str]
@@ -89,7 +89,7 @@ def _head(status: int, headers: dict[str, str]) -> bytes:
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
 
 
-Answerer = Callable[[Request, Reply], Awaitable[None]]
+Answerer = Callable[[EdgeRequest, Reply], Awaitable[None]]
 
 
 async def serve(answer: Answerer, host: str, port: int) -> asyncio.Server:
@@ -127,7 +127,7 @@ async def _converse(answer: Answerer, reader: asyncio.StreamReader, writer: asyn
         await reply.aclose()
 
 
-async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Request:
+async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> EdgeRequest:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     try:
         method, target, _ = head[0].split(" ")
@@ -143,7 +143,7 @@ async def read_request(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
     if headers.get("content-encoding") == "gzip":
         body = gzip.decompress(body)
     parts = urlsplit(target)
-    return Request(method, unquote(parts.path), dict(parse_qsl(parts.query)), headers, body)
+    return EdgeRequest(method, unquote(parts.path), dict(parse_qsl(parts.query)), headers, body)
 
 
 async def _read_body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:

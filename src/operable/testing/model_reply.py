@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from operable.testing.dialect import Dialect, Rendering, Usage, new_id
+from operable.testing.dialect import Dialect, Rendering, TokenUsage, new_id
 from operable.testing.exchange import Exchange
 from operable.testing.http_edge import Reply
 from operable.testing.model_request import Asked
@@ -54,7 +54,7 @@ class Playing:
             return
         # Before the client can see anything of it: what it then finds here is never behind.
         self._exchange.status = 200
-        usage = Usage(**next((step["usage"] for step in steps if "usage" in step), {}))
+        usage = TokenUsage(**next((step["usage"] for step in steps if "usage" in step), {}))
         rendering = self._dialect.render(self._asked, usage)
         if self._asked.streamed:
             await self._reply.start(rendering.content_type, {"cache-control": "no-cache"})

@@ -42,19 +42,19 @@ class Asked(NamedTuple):
         return "\n".join(said.text for said in self.spoken if said.role == "system")
 
 
-class Position(NamedTuple):
+class ScriptPosition(NamedTuple):
     script: str | list[Any] | None
     round: int
     """how many replies the model has given since the prompt that names the script"""
 
 
-def position(asked: Asked) -> Position:
+def position(asked: Asked) -> ScriptPosition:
     for index in range(len(asked.spoken) - 1, -1, -1):
         said = asked.spoken[index]
         wanted = marked(said.text) if said.role == "user" else None
         if wanted is not None:
-            return Position(wanted, _replies(asked.spoken[index + 1 :]))
-    return Position(None, 0)
+            return ScriptPosition(wanted, _replies(asked.spoken[index + 1 :]))
+    return ScriptPosition(None, 0)
 
 
 def _replies(spoken: list[Spoken]) -> int:

@@ -43,9 +43,9 @@ from operable.kernel.catalogue import load, names
 from operable.testing import dialects
 from operable.testing.dialect import Dialect
 from operable.testing.exchange import Exchange
-from operable.testing.http_edge import Reply, Request, serve
+from operable.testing.http_edge import EdgeRequest, Reply, serve
 from operable.testing.model_reply import VERBS, Playing
-from operable.testing.model_request import Position, position
+from operable.testing.model_request import ScriptPosition, position
 from operable.testing.script import ScriptError, Step, check_steps
 
 Replies = list[list[Step]]
@@ -123,7 +123,7 @@ class ModelServer:
                 raise TimeoutError(f"no such exchange within {timeout} s; the last ones: {seen}")
             return found[0]
 
-    async def _answer(self, request: Request, reply: Reply) -> None:
+    async def _answer(self, request: EdgeRequest, reply: Reply) -> None:
         if request.path == "/_exchanges":
             await reply.whole(200, [exchange.document() for exchange in self.exchanges])
             return
@@ -139,7 +139,7 @@ class ModelServer:
         else:
             await reply.whole(200, other)
 
-    async def _reply(self, name: str, dialect: Dialect, request: Request, reply: Reply) -> None:
+    async def _reply(self, name: str, dialect: Dialect, request: EdgeRequest, reply: Reply) -> None:
         try:
             asked = dialect.read(request)
             at = position(asked)
@@ -183,7 +183,7 @@ class ModelServer:
         attempt = self._attempts[key] = self._attempts.get(key, 0) + 1
         return [step for step in steps if "status" not in step or attempt <= step.get("times", attempt)]
 
-    def _reply_at(self, at: Position) -> list[Step]:
+    def _reply_at(self, at: ScriptPosition) -> list[Step]:
         if at.script is None:
             return self._default[0]
         if isinstance(at.script, str) and at.script not in self._scripts:

@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from operable.testing.script import ScriptError, Step, check_steps, marked, pieces, verb_of
-from operable.testing.stage import Answer, Cancel, Prompt, Stage, Voice, line_of
+from operable.testing.stage import HostAnswer, HostCancel, HostPrompt, StandardStreams, Voice, line_of
 
 _TEXT = frozenset({"chunks", "delay"})
 _NOTHING: frozenset[str] = frozenset()
@@ -53,11 +53,11 @@ class Player:
 
     def __init__(self, script: dict[str, Any], voice: Any) -> None:
         self.script = checked(script)
-        self.stage = Stage(script.get("eof", "exit"))
+        self.stage = StandardStreams(script.get("eof", "exit"))
         self.options: dict[str, Any] = script.get("options", {})
         self.voice: Voice = voice(self)
-        self._prompts: collections.deque[Prompt] = collections.deque()
-        self._answers: dict[Any, Answer] = {}
+        self._prompts: collections.deque[HostPrompt] = collections.deque()
+        self._answers: dict[Any, HostAnswer] = {}
         self._cancelled = False
         self._calls = 0
 
@@ -72,7 +72,7 @@ class Player:
             while self._prompts:
                 self._turn(self._prompts.popleft())
 
-    def answer(self, answer: Answer) -> None:
+    def answer(self, answer: HostAnswer) -> None:
         """Take an answer that the host did not have to give."""
         self._answers[answer.question] = answer
 
@@ -84,14 +84,14 @@ class Player:
                 self.voice.malformed()
                 continue
             match self.voice.receive(message):
-                case Prompt() as prompt:
+                case HostPrompt() as prompt:
                     self._prompts.append(prompt)
-                case Cancel():
+                case HostCancel():
                     self._cancelled = self.script.get("cancel") != "ignore"
-                case Answer() as answer:
+                case HostAnswer() as answer:
                     self.answer(answer)
 
-    def _turn(self, prompt: Prompt) -> None:
+    def _turn(self, prompt: HostPrompt) -> None:
         self._cancelled = False
         self.voice.begin(prompt.token)
         reason: str | None = "completed"
@@ -137,7 +137,7 @@ class Player:
             if time.monotonic() >= deadline:
                 return
 
-    def _await(self, question: Any) -> Answer:
+    def _await(self, question: Any) -> HostAnswer:
         while question not in self._answers:
             self._listen(None)
             if self._cancelled:

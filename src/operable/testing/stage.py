@@ -10,18 +10,18 @@ from operable.testing.script import Step
 from operable.wire.lines import LineSplitter
 
 
-class Prompt(NamedTuple):
+class HostPrompt(NamedTuple):
     """The host wants a turn; `token` is the voice's own word for which one."""
 
     text: str
     token: Any
 
 
-class Cancel(NamedTuple):
+class HostCancel(NamedTuple):
     """The host wants the running turn to end."""
 
 
-class Answer(NamedTuple):
+class HostAnswer(NamedTuple):
     """The host answers something that we asked."""
 
     question: Any
@@ -30,7 +30,7 @@ class Answer(NamedTuple):
     detail: Any = None
 
 
-Input = Prompt | Cancel | Answer | None
+Input = HostPrompt | HostCancel | HostAnswer | None
 
 
 class Voice(Protocol):
@@ -53,7 +53,7 @@ class Voice(Protocol):
     def end(self, reason: str) -> None: ...
 
 
-class Stage:
+class StandardStreams:
     """Standard input and output as bytes, without buffers that could hold something back."""
 
     def __init__(self, eof: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from operable.testing.model_request import Offered
 
 
-class Call(NamedTuple):
+class ScriptedCall(NamedTuple):
     tool: Offered
     arguments: Any
     """an object, or text for a tool that takes text"""
@@ -40,11 +40,11 @@ _ACTIONS = {"write": ["write", "create"], "read": ["view", "read"]}
 """Editors with one tool for everything have a property `command` that says what to do."""
 
 
-def call_for(role: str, arguments: dict[str, Any], tools: list[Offered]) -> Call | None:
+def call_for(role: str, arguments: dict[str, Any], tools: list[Offered]) -> ScriptedCall | None:
     """The call that does what the role says, or None when no tool on offer can."""
     by_name = {tool.name: tool for tool in tools}
     if role in by_name and role not in _NAMES:
-        return Call(by_name[role], arguments)
+        return ScriptedCall(by_name[role], arguments)
     tool = next((by_name[name] for name in _NAMES.get(role, []) if name in by_name), None)
     if tool is None:
         # `mcp__server__write_file` and similar names.
@@ -52,7 +52,7 @@ def call_for(role: str, arguments: dict[str, Any], tools: list[Offered]) -> Call
         tool = next((tool for tool in tools if re.search(rf"(?:__|\.)(?:{pattern})$", tool.name)), None)
     if tool is None:
         return None
-    return Call(tool, _laid_out(role, arguments, tool))
+    return ScriptedCall(tool, _laid_out(role, arguments, tool))
 
 
 def _laid_out(role: str, arguments: dict[str, Any], tool: Offered) -> Any:

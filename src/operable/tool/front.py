@@ -10,7 +10,7 @@ import os
 
 from operable.kernel.errors import EX_IOERR, Fail
 from operable.tool.declare.declaration import Command, Declaration
-from operable.tool.parse.arguments import Call, locate, parse
+from operable.tool.parse.arguments import ParsedCall, locate, parse
 from operable.tool.parse.convert import STANDARD
 from operable.tool.process import leave
 
@@ -64,11 +64,11 @@ def run_command_line(tool: Declaration, argv: list[str]) -> NoReturn:
         stream = _open_terminal(tool, call, secrets) if output == HUMAN else _open_stream(call, secrets)
     except OSError:
         os._exit(EX_IOERR)  # stdout is closed: there is no caller to answer and no stream to say so
-    from operable.tool.run.runner import Run  # after the signals are taken: loading it takes a while
+    from operable.tool.run.runner import CommandRun  # after the signals are taken: loading it takes a while
 
     sink, interrupts = stream
     try:
-        exit_code = Run(tool, call, sink, interrupts, refusal=refusal).execute()
+        exit_code = CommandRun(tool, call, sink, interrupts, refusal=refusal).execute()
     except BaseException:
         if interrupts.stop is None:
             raise
@@ -90,7 +90,7 @@ def requested_output(tool: Declaration, argv: list[str]) -> str:
     return HUMAN
 
 
-def understand(tool: Declaration, argv: list[str]) -> tuple[Call, Fail | None]:
+def understand(tool: Declaration, argv: list[str]) -> tuple[ParsedCall, Fail | None]:
     """The call, or a call that only refuses, with the reason."""
     name, words = locate(tool, argv)
     command = tool.find(name)
@@ -103,16 +103,16 @@ def understand(tool: Declaration, argv: list[str]) -> tuple[Call, Fail | None]:
         command = _built_in(tool, name)
     if command is None:
         if name and _asks_for_help(words) and any(each.startswith(f"{name} ") for each in tool.names()):
-            return Call(_help(tool, name)), None
+            return ParsedCall(_help(tool, name)), None
         from operable.tool.parse.misuse import unknown_command, unknown_global_option
 
         unknown = next((word for word in words if _is_unknown(tool, word)), "")
         refusal = (
             unknown_global_option(tool, unknown) if unknown and not name else unknown_command(tool, name)
         )
-        return Call(Command(_nothing, name="", options={})), refusal
+        return ParsedCall(Command(_nothing, name="", options={})), refusal
     if _asks_for_help(words) and (name != "help" or tool.knows(name)):
-        return Call(_help(tool, command)), None
+        return ParsedCall(_help(tool, command)), None
     try:
         call = parse(tool, command, words)
         _check_output(tool, call)
@@ -123,11 +123,11 @@ def understand(tool: Declaration, argv: list[str]) -> tuple[Call, Fail | None]:
                 tool, call.options
             )  # a document is the same in every version, but a wrong one is reported
     except Fail as refusal:
-        return Call(command), refusal
+        return ParsedCall(command), refusal
     return call, None
 
 
-def suspects(argv: list[str], call: Call, *, refused: bool) -> tuple[str, ...]:
+def suspects(argv: list[str], call: ParsedCall, *, refused: bool) -> tuple[str, ...]:
     """The words that must not be shown: what secret parameters were given, and what looks like it was meant to be.
 
     A refused command line may have been misspelt, so in its answer nothing is shown that is where a secret may be.
@@ -195,7 +195,7 @@ def _asks_for_help(words: list[str]) -> bool:
     return "--help" in before or "-h" in before
 
 
-def _check_output(tool: Declaration, call: Call) -> None:
+def _check_output(tool: Declaration, call: ParsedCall) -> None:
     allowed = (JSON, JSONL, HUMAN) if call.command.document else (JSONL, HUMAN)
     given = {flag: call.options[flag] for flag in tool.machine_flags if flag in call.options}
     hint = f"use one of {', '.join(allowed)}"
@@ -212,7 +212,7 @@ def _nothing() -> None:
     """The function of a command that does not exist."""
 
 
-def _open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
+def _open_stream(call: ParsedCall, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
     """Machine mode: stdout becomes private, no code can prompt. Raises OSError when stdout is closed."""
     from operable.tool.run.interrupt import Interrupts
 
@@ -232,7 +232,7 @@ def _open_stream(call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts
     return sink, interrupts
 
 
-def _open_terminal(tool: Declaration, call: Call, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
+def _open_terminal(tool: Declaration, call: ParsedCall, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
     """Human mode."""
     from operable.tool.run.interrupt import Interrupts
 

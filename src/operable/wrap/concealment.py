@@ -25,12 +25,14 @@ def secrets(names: Sequence[str]) -> list[str]:
 def concealed(rows: Iterable[Any], values: Sequence[str]) -> Iterator[Any]:
     """The same rows without these values."""
     from operable.kernel.redact import Known
-    from operable.tool.declare.framework import Notice
+    from operable.tool.declare.framework import FrameworkNotice
 
     known = Known(values)
     try:
         for row in rows:
-            if isinstance(row, Notice):  # warnings, progress and planned changes repeat what a program said
+            if isinstance(
+                row, FrameworkNotice
+            ):  # warnings, progress and planned changes repeat what a program said
                 row.fields = known.value(row.fields)
                 yield row
             else:

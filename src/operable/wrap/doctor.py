@@ -99,11 +99,11 @@ def installed_version(plan: Mapping[str, Any], sandbox: Mapping[str, Any] | None
     from operable.manifest.versions import find_version
     from operable.proc.run import output
     from operable.proc.spawn import prepare
-    from operable.wrap.enclosure import Confined, looking
+    from operable.wrap.enclosure import ConfinedCommand, looking
 
     check = plan["version_check"]
     words = shlex.split(check["cmd"])
     command = prepare(words, env=plan["env_set"], inherit=plan["env_pass"])
-    with Confined(looking(command) if sandbox is None else command, sandbox) as confined:
+    with ConfinedCommand(looking(command) if sandbox is None else command, sandbox) as confined:
         done = output(confined, timeout=check["timeout"])
     return find_version(check["parse"], done.stdout.decode("utf-8", "replace"), done.stderr)

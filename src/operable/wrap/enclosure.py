@@ -185,7 +185,7 @@ def looking(command: PreparedCommand) -> PreparedCommand:
     return command if os.environ.get(UNCONFINED) else without_effects(command)
 
 
-class Confined:
+class ConfinedCommand:
     """A command that runs as its sandbox says: entered, it is the command to start; left, nothing of it remains."""
 
     def __init__(self, command: PreparedCommand, sandbox: Mapping[str, Any] | None) -> None:

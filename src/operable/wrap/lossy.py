@@ -9,7 +9,7 @@ the output does not show it.
 
 from __future__ import annotations
 
-from operable.tool.declare.framework import Change, Notice, Warn
+from operable.tool.declare.framework import Change, FrameworkNotice, Warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def marked(rows: Iterable[Any], program: str) -> Generator[Any, None, None]:
 
 def _fields(row: Any) -> dict[str, Any] | None:
     """What a row says: an event, or a planned change; other notices are words for people."""
-    if isinstance(row, Notice):
+    if isinstance(row, FrameworkNotice):
         return row.fields if isinstance(row, Change) else None
     return row if isinstance(row, dict) else None
 

@@ -7,7 +7,7 @@ objects, defaults, bounds. The schema in the manifest stays the whole truth abou
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.kinds import Kind
+from operable.tool.declare.kinds import ValueKind
 from operable.tool.declare.signature import Param
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ def params(command: Mapping[str, Any]) -> Iterator[Param]:
         if path:
             yield Param(
                 name.replace("-", "_") + B64,
-                Kind("array", item=Kind("string")) if kind.base == "array" else Kind("string"),
+                ValueKind("array", item=ValueKind("string")) if kind.base == "array" else ValueKind("string"),
             )
 
 
@@ -53,16 +53,16 @@ def _is_path(schema: Mapping[str, Any]) -> bool:
     return bool(schema.get("format") == PATH or schema.get("items", {}).get("format") == PATH)
 
 
-def _kind(schema: Mapping[str, Any]) -> Kind:
+def _kind(schema: Mapping[str, Any]) -> ValueKind:
     if "enum" in schema:
         choices = tuple(value for value in schema["enum"] if value is not None)
-        return Kind("choice", choices=choices, nullable=len(choices) < len(schema["enum"]))
+        return ValueKind("choice", choices=choices, nullable=len(choices) < len(schema["enum"]))
     names = schema.get("type", "string")
     kinds = [name for name in ([names] if isinstance(names, str) else names) if name != "null"]
     base = kinds[0] if len(kinds) == 1 else "any"
     if base == "array":
-        return Kind("array", item=_kind(schema.get("items", {})))
-    return Kind(base, nullable=kinds != ([names] if isinstance(names, str) else names))
+        return ValueKind("array", item=_kind(schema.get("items", {})))
+    return ValueKind(base, nullable=kinds != ([names] if isinstance(names, str) else names))
 
 
 def inputs(command: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from operable.proc.tree.orphans import Adoption
     from operable.tool.declare.kinds import Page
     from operable.tool.run.context import Context
-    from operable.wrap.enclosure import Confined
+    from operable.wrap.enclosure import ConfinedCommand
 
 # A record of a program is held in memory while it is read: more than this is not a record (wire.lines has the same limit).
 RECORD_LIMIT = 16 * 1024 * 1024
@@ -190,10 +190,10 @@ class Upstream:
 
         self.command = {**self.command, "sandbox": narrowed(self.command["sandbox"], needs)}
 
-    def _prepared(self, argv: Sequence[str]) -> Confined:
+    def _prepared(self, argv: Sequence[str]) -> ConfinedCommand:
         from operable.proc.spawn import prepare
         from operable.proc.tree.orphans import Adoption
-        from operable.wrap.enclosure import Confined
+        from operable.wrap.enclosure import ConfinedCommand
 
         plan = self.plan
         words = [plan["bin"], *plan["bin_args"], *argv]
@@ -205,7 +205,7 @@ class Upstream:
             if fail.code == "TOOL_NOT_FOUND":
                 fail.hint = f"install it: {' or '.join(plan['install'])}"
             raise
-        return Confined(command, self.command["sandbox"])
+        return ConfinedCommand(command, self.command["sandbox"])
 
     def _looked_after(self) -> Adoption:
         """What leaves the group of the program ends with it, where this process exists for the program alone."""

@@ -4,14 +4,14 @@ import pytest
 
 from operable.agent.loop.compaction import Compaction, estimate
 from operable.agent.provider.model import ModelError
-from operable.agent.session.history import Text, Tokens, ToolOutput, ToolUse, Turn
+from operable.agent.session.history import HistoryTurn, TextBlock, Tokens, ToolOutputBlock, ToolUseBlock
 
 
-def _history(rounds: int, size: int = 4000) -> list[Turn]:
-    turns = [Turn("user", (Text("the wish"),))]
+def _history(rounds: int, size: int = 4000) -> list[HistoryTurn]:
+    turns = [HistoryTurn("user", (TextBlock("the wish"),))]
     for number in range(rounds):
-        turns.append(Turn("assistant", (ToolUse(f"c{number}", "Read", {}),)))
-        turns.append(Turn("user", (ToolOutput(f"c{number}", "x" * size),)))
+        turns.append(HistoryTurn("assistant", (ToolUseBlock(f"c{number}", "Read", {}),)))
+        turns.append(HistoryTurn("user", (ToolOutputBlock(f"c{number}", "x" * size),)))
     return turns
 
 
@@ -19,14 +19,14 @@ def _summary(turns: object) -> str:
     return "in short"
 
 
-def _valid(turns: list[Turn]) -> bool:
+def _valid(turns: list[HistoryTurn]) -> bool:
     """Every call is followed by its result, and every result follows its call."""
     pending: list[str] = []
     for turn in turns:
-        results = [block.call_id for block in turn.blocks if isinstance(block, ToolOutput)]
+        results = [block.call_id for block in turn.blocks if isinstance(block, ToolOutputBlock)]
         if results != pending:
             return False
-        pending = [block.call_id for block in turn.blocks if isinstance(block, ToolUse)]
+        pending = [block.call_id for block in turn.blocks if isinstance(block, ToolUseBlock)]
     return not pending
 
 
@@ -39,7 +39,7 @@ def test_old_results_go_first() -> None:
     shorter, note = Compaction().shorten(_history(20), 20_000, "full", _summary)
     assert shorter is not None
     assert note is not None
-    results = [block.text for turn in shorter for block in turn.blocks if isinstance(block, ToolOutput)]
+    results = [block.text for turn in shorter for block in turn.blocks if isinstance(block, ToolOutputBlock)]
     assert [len(text) > 1000 for text in results] == [False] * 15 + [True] * 5
     assert _valid(shorter)
 
@@ -49,7 +49,7 @@ def test_then_old_turns_become_a_summary_that_knows_the_wish(rounds: int) -> Non
     shorter, _ = Compaction().shorten(_history(rounds), 1000, "full", _summary)
     assert shorter is not None
     first = shorter[0].blocks[0]
-    assert isinstance(first, Text)
+    assert isinstance(first, TextBlock)
     assert "in short" in first.text
     assert "the wish" in first.text
     assert len(shorter) <= 8
@@ -77,6 +77,6 @@ def test_a_summary_that_fails_three_times_is_not_tried_again() -> None:
 
 
 def test_an_image_counts_as_much_as_it_costs() -> None:
-    from operable.agent.session.history import Image
+    from operable.agent.session.history import ImageBlock
 
-    assert estimate([Turn("user", (Image("image/png", "x" * 10),))]) == 1600
+    assert estimate([HistoryTurn("user", (ImageBlock("image/png", "x" * 10),))]) == 1600

@@ -1,14 +1,14 @@
 """When a run goes in circles: the rules, one by one."""
 
 from operable.agent.loop.guards import Guard
-from operable.agent.provider.model import Called
+from operable.agent.provider.model import ModelCall
 
 
-def _call(name: str, malformed: str | None = None, **arguments: object) -> Called:
-    return Called("id", name, arguments, malformed)
+def _call(name: str, malformed: str | None = None, **arguments: object) -> ModelCall:
+    return ModelCall("id", name, arguments, malformed)
 
 
-def _actions(guard: Guard, rounds: list[tuple[Called, bool]]) -> list[str]:
+def _actions(guard: Guard, rounds: list[tuple[ModelCall, bool]]) -> list[str]:
     return [guard.after_round([call], {"id"} if failed else set()).action for call, failed in rounds]
 
 

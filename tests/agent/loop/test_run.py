@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from operable.agent.loop.cancellation import Cancellation
-from operable.agent.loop.run import Run
-from operable.agent.provider.model import Finished, Piece, Request, Said
+from operable.agent.loop.run import AgentRun
+from operable.agent.provider.model import Finished, ModelRequest, ModelText, Piece
 from operable.agent.providers.offline import MODEL
-from operable.agent.session.conversation import Conversation, Tuning
-from operable.agent.session.history import Text, Tokens
+from operable.agent.session.conversation import SessionConversation, Tuning
+from operable.agent.session.history import TextBlock, Tokens
 from operable.agent.session.store import NullStore
 from operable.wire import json_stream as protocol
 from tests.agent.agent_process import LIMIT
@@ -30,16 +30,16 @@ class Deaf:
     def close(self) -> None:
         return
 
-    def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
-        yield Said("one")
+    def stream(self, request: ModelRequest, cancellation: Cancellation) -> Iterator[Piece]:
+        yield ModelText("one")
         self.asked.set()
         assert self.freed.wait(LIMIT)
-        yield Said("two, far too late")
+        yield ModelText("two, far too late")
         yield Finished("end", Tokens(1, 1))
 
 
-def _conversation(session: Any, workspace: Path) -> Conversation:
-    return Conversation(
+def _conversation(session: Any, workspace: Path) -> SessionConversation:
+    return SessionConversation(
         provider=MODEL,
         session=session,
         tuning=Tuning("m"),
@@ -53,9 +53,9 @@ def _conversation(session: Any, workspace: Path) -> Conversation:
 @requirement("jsonstream:2:stop")
 def test_the_end_is_emitted_over_the_head_of_a_model_that_does_not_listen(tmp_path: Path) -> None:
     session, events = Deaf(), list[protocol.Event]()
-    run = Run(_conversation(session, tmp_path), "m", events.append)
+    run = AgentRun(_conversation(session, tmp_path), "m", events.append)
     ended = threading.Event()
-    thread = threading.Thread(target=run.work, args=([Text("hi")],), kwargs={"at_end": ended.set})
+    thread = threading.Thread(target=run.work, args=([TextBlock("hi")],), kwargs={"at_end": ended.set})
     thread.start()
     assert session.asked.wait(LIMIT)
     run.stop()  # returns although the model says nothing
@@ -75,10 +75,10 @@ def test_the_end_is_emitted_over_the_head_of_a_model_that_does_not_listen(tmp_pa
 def test_a_fault_of_ours_is_an_internal_error_and_an_end(tmp_path: Path) -> None:
     events = list[protocol.Event]()
 
-    def broken() -> list[Text]:
+    def broken() -> list[TextBlock]:
         raise RuntimeError("token=abcdef0123456789 is wrong")
 
-    Run(_conversation(Deaf(), tmp_path), "m", events.append).work(broken)
+    AgentRun(_conversation(Deaf(), tmp_path), "m", events.append).work(broken)
     assert [type(event) for event in events] == [
         protocol.StreamStartFrame,
         protocol.ErrorFrame,
@@ -101,7 +101,7 @@ class Answering:
     def close(self) -> None:
         return
 
-    def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
+    def stream(self, request: ModelRequest, cancellation: Cancellation) -> Iterator[Piece]:
         yield from self.answers.pop(0)
 
 
@@ -111,9 +111,9 @@ def _said(events: list[protocol.Event]) -> str:
 
 def test_a_refusal_without_a_word_is_not_an_empty_answer(tmp_path: Path) -> None:
     events, session = list[protocol.Event](), Answering([Finished("refusal", Tokens(1, 0))])
-    run = Run(_conversation(session, tmp_path), "m", events.append)
+    run = AgentRun(_conversation(session, tmp_path), "m", events.append)
 
-    run.work([Text("hi")])
+    run.work([TextBlock("hi")])
 
     assert _said(events) == "The model refused to answer this."
     assert run.finished == "refusal"
@@ -122,17 +122,17 @@ def test_a_refusal_without_a_word_is_not_an_empty_answer(tmp_path: Path) -> None
 
 def test_a_refusal_in_words_stays_as_it_is(tmp_path: Path) -> None:
     events = list[protocol.Event]()
-    session = Answering([Said("No."), Finished("refusal", Tokens(1, 1))])
+    session = Answering([ModelText("No."), Finished("refusal", Tokens(1, 1))])
 
-    Run(_conversation(session, tmp_path), "m", events.append).work([Text("hi")])
+    AgentRun(_conversation(session, tmp_path), "m", events.append).work([TextBlock("hi")])
 
     assert _said(events) == "No."
 
 
 def test_an_empty_answer_is_asked_for_once_more(tmp_path: Path) -> None:
     events = list[protocol.Event]()
-    session = Answering([Finished("end", Tokens(1, 0))], [Said("Now."), Finished("end", Tokens(1, 1))])
+    session = Answering([Finished("end", Tokens(1, 0))], [ModelText("Now."), Finished("end", Tokens(1, 1))])
 
-    Run(_conversation(session, tmp_path), "m", events.append).work([Text("hi")])
+    AgentRun(_conversation(session, tmp_path), "m", events.append).work([TextBlock("hi")])
 
     assert _said(events) == "Now."

@@ -15,8 +15,8 @@ from urllib.parse import parse_qs
 
 from operable.agent import providers
 from operable.agent.loop.cancellation import Cancellation
-from operable.agent.provider.model import Model, Request, Session, Settings, ToolOffer
-from operable.agent.session.history import Block, Text, Turn
+from operable.agent.provider.model import Model, ModelRequest, ModelSession, ProviderSettings, ToolOffer
+from operable.agent.session.history import Block, HistoryTurn, TextBlock
 from operable.kernel import catalogue
 from tests.agent.providers.sigv4 import SECRET
 
@@ -60,20 +60,20 @@ def environment(name: str, credentials: Path | None = None) -> dict[str, str]:
 def opened(name: str, url: str) -> Iterator[Any]:
     """A session; for Vertex with a token, because most tests are not about fetching one."""
     key = KEY if name == "vertex" else None
-    session = model(name).configure(Settings(url, key, environment(name)))
+    session = model(name).configure(ProviderSettings(url, key, environment(name)))
     try:
         yield session
     finally:
         session.close()
 
 
-def request(name: str, script: Any, *more: Block, **fields: Any) -> Request:
+def request(name: str, script: Any, *more: Block, **fields: Any) -> ModelRequest:
     """A question that the server answers with this script."""
-    turns = (Turn("user", (Text(f"SCRIPT:{json.dumps(script)}"), *more)),)
-    return Request(**{"model": model(name).default_model, "turns": turns, "tools": (READ,), **fields})
+    turns = (HistoryTurn("user", (TextBlock(f"SCRIPT:{json.dumps(script)}"), *more)),)
+    return ModelRequest(**{"model": model(name).default_model, "turns": turns, "tools": (READ,), **fields})
 
 
-def ask(session: Session, asked: Request, cancellation: Cancellation | None = None) -> list[Any]:
+def ask(session: ModelSession, asked: ModelRequest, cancellation: Cancellation | None = None) -> list[Any]:
     return list(session.stream(asked, cancellation or Cancellation()))
 
 

@@ -8,7 +8,7 @@ import hmac
 from typing import Any
 from urllib.parse import quote
 
-from operable.testing.http_edge import Reply, Request
+from operable.testing.http_edge import EdgeRequest, Reply
 from operable.testing.models import ModelServer
 
 SECRET = "wJalrXUtnFEMI-the-secret-of-this-test"
@@ -17,14 +17,14 @@ SECRET = "wJalrXUtnFEMI-the-secret-of-this-test"
 class SigningServer(ModelServer):
     """Refuses what was not signed, as Bedrock does."""
 
-    async def _answer(self, request: Request, reply: Reply) -> None:
+    async def _answer(self, request: EdgeRequest, reply: Reply) -> None:
         if signed(request, SECRET):
             await super()._answer(request, reply)
         else:
             await reply.whole(403, {"message": "The request signature we calculated does not match."})
 
 
-def signed(request: Request, secret: str) -> bool:
+def signed(request: EdgeRequest, secret: str) -> bool:
     kind, _, rest = request.headers.get("authorization", "").partition(" ")
     if kind != "AWS4-HMAC-SHA256":
         return False

@@ -5,7 +5,14 @@ import threading
 import pytest
 
 from operable.agent.loop.cancellation import Cancellation
-from operable.agent.provider.model import Called, Finished, ModelError, Said, Settings, Thought
+from operable.agent.provider.model import (
+    Finished,
+    ModelCall,
+    ModelError,
+    ModelText,
+    ModelThought,
+    ProviderSettings,
+)
 from operable.agent.session.history import Tokens
 from operable.testing.models import ModelServer
 from tests.agent.providers.doors import (
@@ -35,7 +42,12 @@ def test_text_comes_in_the_pieces_in_which_it_was_sent(name, server):
     with opened(name, server.url) as session:
         pieces = ask(session, request(name, [{"say": ["Grüß", " ", "Gott 🙂"]}, USED]))
 
-    assert pieces == [Said("Grüß"), Said(" "), Said("Gott 🙂"), Finished("end", Tokens(10, 5, 3, 2))]
+    assert pieces == [
+        ModelText("Grüß"),
+        ModelText(" "),
+        ModelText("Gott 🙂"),
+        Finished("end", Tokens(10, 5, 3, 2)),
+    ]
 
 
 @pytest.mark.parametrize("name", DOORS)
@@ -45,8 +57,8 @@ def test_thoughts_come_before_what_is_said(name, server):
             session, request(name, [{"think": ["Let me ", "see."]}, {"say": "Yes."}], thinking_budget=2048)
         )
 
-    assert [piece.text for piece in only(Thought, pieces) if piece.text] == ["Let me ", "see."]
-    assert pieces[-2:] == [Said("Yes."), Finished("end", Tokens(100, 20))]
+    assert [piece.text for piece in only(ModelThought, pieces) if piece.text] == ["Let me ", "see."]
+    assert pieces[-2:] == [ModelText("Yes."), Finished("end", Tokens(100, 20))]
 
 
 @pytest.mark.parametrize("name", DOORS)
@@ -55,7 +67,7 @@ def test_parallel_calls_come_whole_and_in_order(name, server):
     with opened(name, server.url) as session:
         pieces = ask(session, request(name, [{"say": "Looking."}, *calls]))
 
-    found = only(Called, pieces)
+    found = only(ModelCall, pieces)
     assert [(call.name, call.arguments, call.malformed) for call in found] == [
         ("Read", {"file_path": path}, None) for path in ("a", "b", "ü")
     ]
@@ -68,7 +80,7 @@ def test_arguments_that_are_no_object_are_a_malformed_call_and_not_a_failure(nam
     with opened(name, server.url) as session:
         pieces = ask(session, request(name, [{"call": "Read", "args": ["a"]}]))
 
-    assert [(call.arguments, call.malformed) for call in only(Called, pieces)] == [({}, '["a"]')]
+    assert [(call.arguments, call.malformed) for call in only(ModelCall, pieces)] == [({}, '["a"]')]
 
 
 @pytest.mark.parametrize("name", DOORS)
@@ -96,7 +108,7 @@ def test_a_piece_is_given_on_before_the_next_one_is_sent(name, server):
         still_going = server.exchanges[0].outcome
         stream.close()
 
-    assert (first, still_going) == (Said("First"), "open")
+    assert (first, still_going) == (ModelText("First"), "open")
     server.wait(lambda exchange: exchange.outcome == "disconnected")
 
 
@@ -105,7 +117,7 @@ def test_a_slow_drip_is_read_to_its_end(name, server):
     with opened(name, server.url) as session:
         pieces = ask(session, request(name, [{"say": "0123456789", "chunks": 10, "delay": 0.02}]))
 
-    assert [piece.text for piece in only(Said, pieces)] == list("0123456789")
+    assert [piece.text for piece in only(ModelText, pieces)] == list("0123456789")
 
 
 @pytest.mark.parametrize("name", DOORS)
@@ -117,7 +129,7 @@ def test_one_session_answers_several_at_once(name, server):
     def stream(word):
         asked = request(name, [{"say": [word, " and more"], "delay": 0.01}])
         for piece in session.stream(asked, Cancellation()):
-            if isinstance(piece, Said) and piece.text == word:
+            if isinstance(piece, ModelText) and piece.text == word:
                 both.wait()
                 heard.append(word)
 
@@ -172,7 +184,7 @@ def test_bedrock_signs_its_requests_with_the_users_key():
     with SigningServer() as server, opened("bedrock", server.url) as session:
         for named in ("anthropic.claude-sonnet-5", "eu.anthropic.claude-sonnet-4-6-v1:0"):
             pieces = ask(session, request("bedrock", [{"say": "Signed."}], model=named))
-            assert pieces[0] == Said("Signed.")
+            assert pieces[0] == ModelText("Signed.")
 
     assert [exchange.asked.model for exchange in server.exchanges] == [
         "anthropic.claude-sonnet-5",
@@ -184,7 +196,7 @@ def test_bedrock_signs_its_requests_with_the_users_key():
 def test_bedrock_refuses_another_key_and_the_user_is_told():
     other = {**environment("bedrock"), "AWS_SECRET_ACCESS_KEY": "another-secret-than-the-servers"}
     with SigningServer() as server:
-        session = model("bedrock").configure(Settings(server.url, None, other))
+        session = model("bedrock").configure(ProviderSettings(server.url, None, other))
         with pytest.raises(ModelError, match="refused access") as failed:
             ask(session, request("bedrock", [{"say": "Never."}]))
         session.close()
@@ -194,7 +206,7 @@ def test_bedrock_refuses_another_key_and_the_user_is_told():
 
 
 def test_bedrock_takes_an_api_key_instead_of_a_signature(server):
-    session = model("bedrock").configure(Settings(server.url, KEY, {"AWS_REGION": "eu-west-1"}))
+    session = model("bedrock").configure(ProviderSettings(server.url, KEY, {"AWS_REGION": "eu-west-1"}))
     ask(session, request("bedrock", [{"say": "Hello"}]))
     session.close()
 
@@ -203,12 +215,14 @@ def test_bedrock_takes_an_api_key_instead_of_a_signature(server):
 
 def test_vertex_fetches_a_token_with_its_service_account_and_keeps_it(server, tmp_path):
     tokens = GoogleTokens(tmp_path)
-    session = model("vertex").configure(Settings(server.url, None, environment("vertex", tokens.file)))
+    session = model("vertex").configure(
+        ProviderSettings(server.url, None, environment("vertex", tokens.file))
+    )
     try:
         session.prepare()
         before = tokens.granted
         for word in ("one", "two"):
-            assert ask(session, request("vertex", [{"say": word}]))[0] == Said(word)
+            assert ask(session, request("vertex", [{"say": word}]))[0] == ModelText(word)
     finally:
         session.close()
         tokens.close()
@@ -221,7 +235,9 @@ def test_vertex_fetches_a_token_with_its_service_account_and_keeps_it(server, tm
 def test_vertex_says_when_no_token_can_be_had(server, tmp_path):
     tokens = GoogleTokens(tmp_path)
     tokens.close()
-    session = model("vertex").configure(Settings(server.url, None, environment("vertex", tokens.file)))
+    session = model("vertex").configure(
+        ProviderSettings(server.url, None, environment("vertex", tokens.file))
+    )
     with pytest.raises(ModelError, match="credentials could not be used"):
         ask(session, request("vertex", [{"say": "Never."}]))
     session.close()
@@ -240,7 +256,7 @@ def test_the_base_url_may_have_its_v1_or_not(name, ending, server):
 
 @pytest.mark.parametrize("name", ["anthropic", "openai", "openai-responses"])
 def test_the_key_on_the_command_line_wins_over_the_variable(name, server):
-    session = model(name).configure(Settings(server.url, "sk-from-the-flag", environment(name)))
+    session = model(name).configure(ProviderSettings(server.url, "sk-from-the-flag", environment(name)))
     ask(session, request(name, [{"say": "Hello"}]))
     session.close()
 
@@ -251,6 +267,8 @@ def test_the_key_on_the_command_line_wins_over_the_variable(name, server):
 def test_the_address_may_come_from_the_environment():
     with ModelServer() as server:
         for name, variable in (("anthropic", "ANTHROPIC_BASE_URL"), ("openai", "OPENAI_BASE_URL")):
-            session = model(name).configure(Settings(None, None, {**environment(name), variable: server.url}))
-            assert ask(session, request(name, [{"say": "Hello"}]))[0] == Said("Hello")
+            session = model(name).configure(
+                ProviderSettings(None, None, {**environment(name), variable: server.url})
+            )
+            assert ask(session, request(name, [{"say": "Hello"}]))[0] == ModelText("Hello")
             session.close()

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from operable.agent.provider.model import Called, Finished, Said, Thought
-from operable.testing.http_edge import Reply, Request
+from operable.agent.provider.model import Finished, ModelCall, ModelText, ModelThought
+from operable.testing.http_edge import EdgeRequest, Reply
 from operable.testing.models import ModelServer
 from tests.agent.providers.doors import ask, opened, request
 
@@ -17,7 +17,7 @@ class _Saying(ModelServer):
         super().__init__()
         self._deltas, self._used, self._finish = deltas, usage, finish
 
-    async def _answer(self, request: Request, reply: Reply) -> None:
+    async def _answer(self, request: EdgeRequest, reply: Reply) -> None:
         await reply.start("text/event-stream")
         for delta in self._deltas:
             await self._chunk(reply, {"choices": [{"index": 0, "delta": delta}]})
@@ -45,14 +45,14 @@ def call(index, call_id, name, arguments):
 def test_parallel_calls_that_all_have_the_number_0_are_told_apart_by_their_ids():
     pieces = heard(call(0, "a", "Read", '{"n": 1}'), call(0, "b", "Read", '{"n": 2}'))
 
-    assert pieces[:2] == [Called("a", "Read", {"n": 1}), Called("b", "Read", {"n": 2})]
+    assert pieces[:2] == [ModelCall("a", "Read", {"n": 1}), ModelCall("b", "Read", {"n": 2})]
     assert pieces[2].reason == "tools"
 
 
 def test_an_id_and_a_name_that_are_repeated_in_every_piece_are_taken_once():
     pieces = heard(call(0, "a", "Read", '{"n":'), call(0, "a", "Read", " 1}"))
 
-    assert pieces[0] == Called("a", "Read", {"n": 1})
+    assert pieces[0] == ModelCall("a", "Read", {"n": 1})
 
 
 def test_calls_without_ids_get_some():
@@ -64,7 +64,7 @@ def test_calls_without_ids_get_some():
 
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
 def test_reasoning_is_heard_under_either_name(name):
-    assert heard({name: "Hm."}, {"content": "Yes."})[:2] == [Thought("Hm."), Said("Yes.")]
+    assert heard({name: "Hm."}, {"content": "Yes."})[:2] == [ModelThought("Hm."), ModelText("Yes.")]
 
 
 def test_an_answer_without_usage_counts_nothing():
@@ -85,4 +85,4 @@ def test_usage_in_the_last_piece_of_the_answer_counts():
 def test_a_refusal_in_its_own_field_is_said_and_told():
     pieces = heard({"refusal": "I will not."})
 
-    assert (pieces[0], pieces[-1].reason) == (Said("I will not."), "refusal")
+    assert (pieces[0], pieces[-1].reason) == (ModelText("I will not."), "refusal")

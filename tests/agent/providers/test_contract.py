@@ -6,14 +6,14 @@ import sys
 import pytest
 
 from operable.agent.loop.cancellation import Cancellation, Cancelled
-from operable.agent.provider.model import ConfigurationError, Request, Session, Settings
-from operable.agent.session.history import Text, Turn
+from operable.agent.provider.model import ConfigurationError, ModelRequest, ModelSession, ProviderSettings
+from operable.agent.session.history import HistoryTurn, TextBlock
 from tests.agent.providers.doors import DOORS, ENTRIES, KEY, environment, model
 
 
-def configured(name: str) -> Session:
+def configured(name: str) -> ModelSession:
     key = KEY if name == "vertex" else None
-    return model(name).configure(Settings("http://127.0.0.1:9", key, environment(name)))
+    return model(name).configure(ProviderSettings("http://127.0.0.1:9", key, environment(name)))
 
 
 @pytest.mark.parametrize("name", ENTRIES)
@@ -53,7 +53,7 @@ def test_a_provider_is_cautious_about_a_model_that_it_does_not_know(name):
 )
 def test_a_provider_says_which_variable_is_missing(name, told):
     with pytest.raises(ConfigurationError, match=told):
-        model(name).configure(Settings())
+        model(name).configure(ProviderSettings())
 
 
 @pytest.mark.parametrize("name", DOORS)
@@ -61,12 +61,12 @@ def test_every_variable_of_a_provider_is_needed(name, tmp_path):
     credentials = tmp_path / "account.json"
     credentials.write_text("{}")
     whole = {**environment(name, credentials), "HOME": str(tmp_path)}
-    model(name).configure(Settings("http://127.0.0.1:9", None, whole)).close()
+    model(name).configure(ProviderSettings("http://127.0.0.1:9", None, whole)).close()
 
     for left_out in environment(name):
         rest = {key: value for key, value in whole.items() if key != left_out}
         with pytest.raises(ConfigurationError, match=left_out):
-            model(name).configure(Settings("http://127.0.0.1:9", None, rest))
+            model(name).configure(ProviderSettings("http://127.0.0.1:9", None, rest))
 
 
 @pytest.mark.parametrize(
@@ -76,15 +76,15 @@ def test_every_variable_of_a_provider_is_needed(name, tmp_path):
 def test_an_address_that_is_none_is_refused_before_the_first_request(name, url):
     key = KEY if name == "vertex" else None
     with pytest.raises(ConfigurationError, match="base URL"):
-        model(name).configure(Settings(url, key, environment(name)))
+        model(name).configure(ProviderSettings(url, key, environment(name)))
 
 
 @pytest.mark.parametrize("name", DOORS)
 def test_an_sdk_is_not_loaded_before_the_first_request(name):
     program = (
-        "import sys; from operable.kernel import catalogue; from operable.agent.provider.model import Settings;"
+        "import sys; from operable.kernel import catalogue; from operable.agent.provider.model import ProviderSettings;"
         "model = catalogue.load('operable.agent.providers', sys.argv[1], 'MODEL');"
-        "session = model.configure(Settings('http://127.0.0.1:9', sys.argv[2] or None, eval(sys.argv[3])));"
+        "session = model.configure(ProviderSettings('http://127.0.0.1:9', sys.argv[2] or None, eval(sys.argv[3])));"
         "heavy = 'anthropic', 'openai', 'boto3', 'google.oauth2', 'httpx2', 'asyncio', 'ssl';"
         "print([name for name in heavy if name in sys.modules]); session.close()"
     )
@@ -101,18 +101,22 @@ def test_an_sdk_is_not_loaded_before_the_first_request(name):
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_cancelled_run_asks_nothing(name):
-    session = configured(name) if name in DOORS else model(name).configure(Settings())
+    session = configured(name) if name in DOORS else model(name).configure(ProviderSettings())
     cancellation = Cancellation()
     cancellation.cancel()
 
     with pytest.raises(Cancelled):
-        list(session.stream(Request("a-model", (Turn("user", (Text("Hello"),)),)), cancellation))
+        list(
+            session.stream(
+                ModelRequest("a-model", (HistoryTurn("user", (TextBlock("Hello"),)),)), cancellation
+            )
+        )
     session.close()
 
 
 @pytest.mark.parametrize("name", ENTRIES)
 def test_a_session_may_be_closed_at_any_time_and_twice(name):
-    session = configured(name) if name in DOORS else model(name).configure(Settings())
+    session = configured(name) if name in DOORS else model(name).configure(ProviderSettings())
 
     session.close()
     session.prepare()
@@ -120,6 +124,6 @@ def test_a_session_may_be_closed_at_any_time_and_twice(name):
 
 
 def test_keys_do_not_show_in_the_representation_of_what_holds_them():
-    settings = Settings("http://127.0.0.1:9", KEY, {"OPENAI_API_KEY": KEY})
+    settings = ProviderSettings("http://127.0.0.1:9", KEY, {"OPENAI_API_KEY": KEY})
 
     assert KEY not in repr(settings)

@@ -15,8 +15,8 @@ from operable.agent.loop.cancellation import Cancellation, Cancelled
 from operable.agent.provider import client
 from operable.agent.provider import stream as provider_stream
 from operable.agent.provider.errors import retry_after
-from operable.agent.provider.model import Finished, ModelError, Piece, Retrying, Said, Settings
-from operable.testing.http_edge import Reply, Request
+from operable.agent.provider.model import Finished, ModelError, ModelText, Piece, ProviderSettings, Retrying
+from operable.testing.http_edge import EdgeRequest, Reply
 from operable.testing.models import ModelServer
 from tests.agent.providers.doors import (
     DOORS,
@@ -54,7 +54,7 @@ def test_a_stream_that_breaks_after_the_first_word_is_not_asked_for_again(name, 
     with opened(name, server.url) as session:
         problem = failed(session, request(name, [{"say": "Hel"}, {"drop": "cut"}]), heard)
 
-    assert heard == [Said("Hel")]
+    assert heard == [ModelText("Hel")]
     assert problem.retryable
     assert len(server.exchanges) == 1
 
@@ -132,7 +132,7 @@ def test_a_rate_limit_is_waited_for_as_long_as_the_vendor_says(name, server):
         Retrying("Rate limit exceeded: Too fast. Retry after 0.02s. Retrying in 0.02 s... (1/5)"),
         Retrying("Rate limit exceeded: Too fast. Retry after 0.02s. Retrying in 0.02 s... (2/5)"),
     ]
-    assert pieces[2] == Said("Hello")
+    assert pieces[2] == ModelText("Hello")
     assert len(server.exchanges) == 3
 
 
@@ -153,7 +153,7 @@ def test_a_server_that_fails_for_a_while_is_asked_until_it_answers(name, status,
     with opened(name, server.url) as session:
         pieces = ask(session, request(name, [{"status": status, "times": 3}, {"say": "Hello"}]))
 
-    assert [type(piece) for piece in pieces] == [Retrying, Retrying, Retrying, Said, Finished]
+    assert [type(piece) for piece in pieces] == [Retrying, Retrying, Retrying, ModelText, Finished]
 
 
 @pytest.mark.usefixtures("impatient")
@@ -244,7 +244,7 @@ def test_events_of_a_later_version_are_passed_over(name, server):
     with opened(name, server.url) as session:
         pieces = ask(session, request(name, [{"raw": raw}, {"say": "Hello"}]))
 
-    assert pieces[0] == Said("Hello")
+    assert pieces[0] == ModelText("Hello")
 
 
 VALUES = st.recursive(
@@ -283,7 +283,7 @@ def test_half_a_character_does_not_keep_the_answer_from_being_written(name, serv
     with opened(name, server.url) as session:
         pieces = ask(session, request(name, script))
 
-    assert pieces[:2] == [Said("a\ufffd"), Said("\ufffdb")]
+    assert pieces[:2] == [ModelText("a\ufffd"), ModelText("\ufffdb")]
     assert pieces[2].arguments == {"file_path": "\ufffd", "b": "🙂"}
 
 
@@ -302,7 +302,7 @@ class _Redirecting(ModelServer):
         super().__init__()
         self._target = target
 
-    async def _answer(self, request: Request, reply: Reply) -> None:
+    async def _answer(self, request: EdgeRequest, reply: Reply) -> None:
         await reply.whole(307, {}, {"location": self._target + request.path})
 
 
@@ -326,7 +326,7 @@ def test_a_cancelled_answer_is_hung_up(name, before, server):
         cancellation.cancel()
         assert isinstance(ended(), Cancelled)
         server.wait(lambda exchange: exchange.outcome == "disconnected")
-        assert ask(session, request(name, [{"say": "Again"}]))[0] == Said("Again")
+        assert ask(session, request(name, [{"say": "Again"}]))[0] == ModelText("Again")
 
 
 def test_a_pause_before_another_try_ends_with_the_run(server):
@@ -352,7 +352,9 @@ def test_a_run_that_waits_for_googles_token_can_be_stopped(server, tmp_path, mon
         account = json.loads(tokens.file.read_text())
         account["token_uri"] = f"http://127.0.0.1:{silent.getsockname()[1]}/token"
         tokens.file.write_text(json.dumps(account))
-        session = model("vertex").configure(Settings(server.url, None, environment("vertex", tokens.file)))
+        session = model("vertex").configure(
+            ProviderSettings(server.url, None, environment("vertex", tokens.file))
+        )
         ended = _in_thread(lambda: ask(session, request("vertex", []), cancellation))
         silent.settimeout(LIMIT)
         asking, _ = silent.accept()
@@ -365,7 +367,7 @@ def test_a_run_that_waits_for_googles_token_can_be_stopped(server, tmp_path, mon
 def test_what_the_sdk_refuses_to_begin_with_is_told_as_the_providers(server, tmp_path):
     broken = tmp_path / "account.json"
     broken.write_text(json.dumps({"type": "service_account", "private_key": "no key at all"}))
-    session = model("vertex").configure(Settings(server.url, None, environment("vertex", broken)))
+    session = model("vertex").configure(ProviderSettings(server.url, None, environment("vertex", broken)))
     problem = failed(session, request("vertex", []))
     session.close()
 
@@ -390,7 +392,7 @@ def test_a_session_that_is_closed_under_a_stream_lets_it_end(server):
         session.close()
         rest = list(stream)
 
-    assert [first, rest[0]] == [Said("a"), Said("b")]
+    assert [first, rest[0]] == [ModelText("a"), ModelText("b")]
 
 
 @pytest.mark.parametrize(
@@ -419,7 +421,7 @@ def test_a_date_to_wait_for_is_counted_from_now():
 
 def test_a_quota_that_only_a_payment_renews_is_not_retried():
     class _NoMoney(ModelServer):
-        async def _answer(self, request: Request, reply: Reply) -> None:
+        async def _answer(self, request: EdgeRequest, reply: Reply) -> None:
             await reply.whole(429, {"error": {"message": "Pay.", "code": "insufficient_quota"}})
 
     with _NoMoney() as server, opened("openai", server.url) as session:

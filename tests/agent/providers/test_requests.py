@@ -4,20 +4,30 @@ import json
 
 import pytest
 
-from operable.agent.loop.run import Answer
-from operable.agent.provider.model import Called, Said, Thought
-from operable.agent.session.history import Image, Text, Thinking, ToolOutput, ToolUse, Turn
+from operable.agent.loop.run import ModelAnswer
+from operable.agent.provider.model import ModelCall, ModelText, ModelThought
+from operable.agent.session.history import (
+    HistoryTurn,
+    ImageBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolOutputBlock,
+    ToolUseBlock,
+)
 from tests.agent.providers.doors import CLAUDE, DOORS, READ, ask, opened, request
 
-PIXEL = Image("image/png", "aVZCT1J3MEtHZ28=")
+PIXEL = ImageBlock("image/png", "aVZCT1J3MEtHZ28=")
 DATA = "data:image/png;base64,aVZCT1J3MEtHZ28="
-CALLS = (ToolUse("call_1", "Read", {"file_path": "a"}), ToolUse("call_2", "Read", {"file_path": "b"}))
-OUTPUTS = (ToolOutput("call_1", "of a"), ToolOutput("call_2", "", is_error=True, image=PIXEL))
+CALLS = (
+    ToolUseBlock("call_1", "Read", {"file_path": "a"}),
+    ToolUseBlock("call_2", "Read", {"file_path": "b"}),
+)
+OUTPUTS = (ToolOutputBlock("call_1", "of a"), ToolOutputBlock("call_2", "", is_error=True, image=PIXEL))
 CONVERSATION = (
-    Turn("user", (Text("Look."), PIXEL)),
-    Turn("assistant", (Text("I look."), *CALLS)),
-    Turn("user", (Text("[notice] Be quick."), *OUTPUTS)),
-    Turn("user", (Text("And?"),)),
+    HistoryTurn("user", (TextBlock("Look."), PIXEL)),
+    HistoryTurn("assistant", (TextBlock("I look."), *CALLS)),
+    HistoryTurn("user", (TextBlock("[notice] Be quick."), *OUTPUTS)),
+    HistoryTurn("user", (TextBlock("And?"),)),
 )
 
 
@@ -65,13 +75,17 @@ def test_claude_caches_the_system_prompt_the_tools_and_the_last_two_turns(name, 
 @pytest.mark.parametrize("name", CLAUDE)
 def test_claude_gets_its_thoughts_back_unchanged_and_in_their_places(name, server):
     thoughts = (
-        Thinking("One.", "c2lnMQ=="),
-        Thinking("", data="cmVkYWN0ZWQ="),
-        Text("So."),
-        Thinking("Two.", "c2lnMg=="),
+        ThinkingBlock("One.", "c2lnMQ=="),
+        ThinkingBlock("", data="cmVkYWN0ZWQ="),
+        TextBlock("So."),
+        ThinkingBlock("Two.", "c2lnMg=="),
         CALLS[0],
     )
-    turns = (Turn("user", (Text("Think."),)), Turn("assistant", thoughts), Turn("user", OUTPUTS[:1]))
+    turns = (
+        HistoryTurn("user", (TextBlock("Think."),)),
+        HistoryTurn("assistant", thoughts),
+        HistoryTurn("user", OUTPUTS[:1]),
+    )
     sent = body(name, server, history(name, *turns, thinking_budget=2000))
 
     assert sent["messages"][1]["content"] == [
@@ -93,14 +107,14 @@ def test_an_answer_survives_the_way_through_the_history(name, server):
     ]
     first = request(name, script, thinking_budget=2000)
     with opened(name, server.url) as session:
-        answer = Answer()
+        answer = ModelAnswer()
         for piece in ask(session, first)[:-1]:
             answer.add(piece)
-        results = tuple(ToolOutput(call.call_id, "of a") for call in answer.calls)
-        turns = (*first.turns, Turn("assistant", answer.blocks()), Turn("user", results))
+        results = tuple(ToolOutputBlock(call.call_id, "of a") for call in answer.calls)
+        turns = (*first.turns, HistoryTurn("assistant", answer.blocks()), HistoryTurn("user", results))
         pieces = ask(session, request(name, [], turns=turns, thinking_budget=2000))
 
-    assert pieces[0] == Said("Done.")
+    assert pieces[0] == ModelText("Done.")
     sent = json.dumps(server.exchanges[-1].body)
     if name != "openai":  # whose API has no place for thoughts
         assert "c2NyaXB0ZWQ=" in sent
@@ -110,11 +124,15 @@ def test_an_answer_survives_the_way_through_the_history(name, server):
 @pytest.mark.parametrize("name", CLAUDE)
 def test_thoughts_of_other_providers_are_left_out(name, server):
     foreign = (
-        Thinking("Unsigned."),
-        Thinking("Items.", data={"type": "reasoning", "id": "rs_1"}),
-        Text("So."),
+        ThinkingBlock("Unsigned."),
+        ThinkingBlock("Items.", data={"type": "reasoning", "id": "rs_1"}),
+        TextBlock("So."),
     )
-    turns = (Turn("user", (Text("a"),)), Turn("assistant", foreign), Turn("user", (Text("b"),)))
+    turns = (
+        HistoryTurn("user", (TextBlock("a"),)),
+        HistoryTurn("assistant", foreign),
+        HistoryTurn("user", (TextBlock("b"),)),
+    )
     sent = body(name, server, history(name, *turns))
 
     assert sent["messages"][1]["content"] == [{"type": "text", "text": "So."}]
@@ -122,7 +140,7 @@ def test_thoughts_of_other_providers_are_left_out(name, server):
 
 def test_thinking_waits_for_the_end_of_a_round_that_began_without_it(server):
     """The API refuses to think on from a call that no signed thought precedes."""
-    turns = (*CONVERSATION[:2], Turn("user", OUTPUTS))
+    turns = (*CONVERSATION[:2], HistoryTurn("user", OUTPUTS))
     during = body("anthropic", server, history("anthropic", *turns, thinking_budget=2000))
     after = body(
         "anthropic",
@@ -173,9 +191,9 @@ def test_a_history_with_calls_declares_its_tools_even_when_none_is_offered(name,
 @pytest.mark.parametrize("name", CLAUDE)
 def test_ids_of_other_vendors_are_spelled_as_this_api_allows(name, server):
     turns = (
-        Turn("user", (Text("a"),)),
-        Turn("assistant", (ToolUse("functions.Read:0", "Read", {}),)),
-        Turn("user", (ToolOutput("functions.Read:0", "x"),)),
+        HistoryTurn("user", (TextBlock("a"),)),
+        HistoryTurn("assistant", (ToolUseBlock("functions.Read:0", "Read", {}),)),
+        HistoryTurn("user", (ToolOutputBlock("functions.Read:0", "x"),)),
     )
     sent = body(name, server, history(name, *turns))
 
@@ -185,7 +203,11 @@ def test_ids_of_other_vendors_are_spelled_as_this_api_allows(name, server):
 
 @pytest.mark.parametrize("name", CLAUDE)
 def test_an_empty_turn_and_a_beginning_by_the_assistant_are_made_acceptable(name, server):
-    sent = body(name, server, history(name, Turn("assistant", (Text("  "),)), Turn("user", (Text("b"),))))
+    sent = body(
+        name,
+        server,
+        history(name, HistoryTurn("assistant", (TextBlock("  "),)), HistoryTurn("user", (TextBlock("b"),))),
+    )
 
     assert [message["role"] for message in sent["messages"]] == ["user", "assistant", "user"]
     assert all(part["text"].strip() for message in sent["messages"] for part in message["content"])
@@ -243,12 +265,17 @@ def test_responses_get_reasoning_back_when_it_can_be_read(server):
     kept = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "xyz"}
     lost = {"type": "reasoning", "id": "rs_2", "summary": []}
     turns = (
-        Turn("user", (Text("a"),)),
-        Turn(
+        HistoryTurn("user", (TextBlock("a"),)),
+        HistoryTurn(
             "assistant",
-            (Thinking("Hm.", data=kept), Thinking("Hm.", data=lost), Thinking("Claude's", "sig"), Text("b")),
+            (
+                ThinkingBlock("Hm.", data=kept),
+                ThinkingBlock("Hm.", data=lost),
+                ThinkingBlock("Claude's", "sig"),
+                TextBlock("b"),
+            ),
         ),
-        Turn("user", (Text("c"),)),
+        HistoryTurn("user", (TextBlock("c"),)),
     )
     sent = body("openai-responses", server, history("openai-responses", *turns))
 
@@ -263,27 +290,27 @@ def test_a_model_that_does_not_reason_is_not_asked_about_it(server):
 
 
 def test_what_was_said_keeps_its_order_and_thoughts_their_signatures():
-    answer = Answer()
+    answer = ModelAnswer()
     for piece in (
-        Thought("a"),
-        Thought("b"),
-        Thought("", signature="1"),
-        Thought("", data="redacted"),
-        Said("x"),
-        Said("y"),
-        Thought("c"),
-        Called("id", "Read", {}),
-        Said("z"),
+        ModelThought("a"),
+        ModelThought("b"),
+        ModelThought("", signature="1"),
+        ModelThought("", data="redacted"),
+        ModelText("x"),
+        ModelText("y"),
+        ModelThought("c"),
+        ModelCall("id", "Read", {}),
+        ModelText("z"),
     ):
         answer.add(piece)
 
     assert answer.blocks() == (
-        Thinking("ab", "1"),
-        Thinking("", data="redacted"),
-        Text("xy"),
-        Thinking("c"),
-        ToolUse("id", "Read", {}),
-        Text("z"),
+        ThinkingBlock("ab", "1"),
+        ThinkingBlock("", data="redacted"),
+        TextBlock("xy"),
+        ThinkingBlock("c"),
+        ToolUseBlock("id", "Read", {}),
+        TextBlock("z"),
     )
     assert answer.text == "xyz"
     answer.drop_calls()

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from operable.agent.provider.model import Settings
+from operable.agent.provider.model import ProviderSettings
 from operable.agent.providers.offline import MODEL
-from operable.agent.session.conversation import Conversation, Tuning
-from operable.agent.session.history import Text, Tokens, ToolOutput, ToolUse, Turn
+from operable.agent.session.conversation import SessionConversation, Tuning
+from operable.agent.session.history import HistoryTurn, TextBlock, Tokens, ToolOutputBlock, ToolUseBlock
 from operable.agent.session.store import NullStore
 from operable.wire.json_stream import SetConfigFrame
 from tests.agent.agent_process import AgentProcess, of_type, said
 
 
 @pytest.fixture
-def conversation(tmp_path: Path) -> Callable[..., Conversation]:
-    def make(price: Any = None, **fields: Any) -> Conversation:
-        return Conversation(
+def conversation(tmp_path: Path) -> Callable[..., SessionConversation]:
+    def make(price: Any = None, **fields: Any) -> SessionConversation:
+        return SessionConversation(
             provider=replace(MODEL, price=lambda _model: price, effort_levels=("low", "high")),
-            session=MODEL.configure(Settings()),
+            session=MODEL.configure(ProviderSettings()),
             tuning=Tuning("m"),
             toolbox={},
             workspace=str(tmp_path),
@@ -33,7 +33,7 @@ def conversation(tmp_path: Path) -> Callable[..., Conversation]:
     return make
 
 
-def test_tokens_cost_what_the_provider_asks(conversation: Callable[..., Conversation]) -> None:
+def test_tokens_cost_what_the_provider_asks(conversation: Callable[..., SessionConversation]) -> None:
     paid = conversation((3.0, 15.0, 0.3, 3.75))
     paid.count(Tokens(1_000_000, 100_000, 2_000_000, 0))
     paid.count(Tokens(0, 0, 0, 1_000_000))
@@ -41,23 +41,25 @@ def test_tokens_cost_what_the_provider_asks(conversation: Callable[..., Conversa
     assert paid.tokens == Tokens(1_000_000, 100_000, 2_000_000, 1_000_000)
 
 
-def test_what_has_no_known_price_makes_the_sum_unknown(conversation: Callable[..., Conversation]) -> None:
+def test_what_has_no_known_price_makes_the_sum_unknown(
+    conversation: Callable[..., SessionConversation],
+) -> None:
     unknown = conversation(None, cost_usd=1.0)
     unknown.count(Tokens(1))
     assert unknown.cost_usd is None
     assert conversation((1.0, 1.0, 1.0, 1.0), cost_usd=None).cost_usd is None
 
 
-def test_a_history_that_was_cut_off_is_made_whole(conversation: Callable[..., Conversation]) -> None:
+def test_a_history_that_was_cut_off_is_made_whole(conversation: Callable[..., SessionConversation]) -> None:
     turns = [
-        Turn("user", (Text("x"),)),
-        Turn("assistant", (ToolUse("a", "Read", {}), ToolUse("b", "Read", {}))),
+        HistoryTurn("user", (TextBlock("x"),)),
+        HistoryTurn("assistant", (ToolUseBlock("a", "Read", {}), ToolUseBlock("b", "Read", {}))),
     ]
     cut = conversation(turns=turns)
     cut.close_open_calls()
     cut.close_open_calls()
     results = [block for turn in cut.turns[2:] for block in turn.blocks]
-    assert [block.call_id for block in results if isinstance(block, ToolOutput) and block.is_error] == [
+    assert [block.call_id for block in results if isinstance(block, ToolOutputBlock) and block.is_error] == [
         "a",
         "b",
     ]
@@ -75,7 +77,7 @@ def test_a_history_that_was_cut_off_is_made_whole(conversation: Callable[..., Co
     ],
 )
 def test_wishes_are_fulfilled(
-    wish: SetConfigFrame, changed: list[str], conversation: Callable[..., Conversation]
+    wish: SetConfigFrame, changed: list[str], conversation: Callable[..., SessionConversation]
 ) -> None:
     made = conversation()
     assert made.config_problem(wish) is None
@@ -93,7 +95,7 @@ def test_wishes_are_fulfilled(
     ],
 )
 def test_wishes_that_cannot_be_fulfilled_are_named(
-    wish: SetConfigFrame, conversation: Callable[..., Conversation]
+    wish: SetConfigFrame, conversation: Callable[..., SessionConversation]
 ) -> None:
     assert conversation().config_problem(wish)
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from operable.agent.session import store as module
-from operable.agent.session.history import Text, Tokens, Turn
+from operable.agent.session.history import HistoryTurn, TextBlock, Tokens
 from operable.agent.session.store import Sessions
 from operable.kernel.errors import Fail
 from tests.growth import calls
 
 
-def _turn(text: str) -> Turn:
-    return Turn("user", (Text(text),))
+def _turn(text: str) -> HistoryTurn:
+    return HistoryTurn("user", (TextBlock(text),))
 
 
 def test_every_prefix_of_the_journal_is_a_session_that_can_be_resumed(tmp_path: Path) -> None:

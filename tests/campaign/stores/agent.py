@@ -5,8 +5,8 @@ import random
 import time
 from collections import Counter
 
-from operable.agent.session.files import State, load, lock
-from operable.agent.session.history import Text
+from operable.agent.session.files import SessionState, load, lock
+from operable.agent.session.history import TextBlock
 from operable.kernel.errors import Fail
 from tests.agent.agent_process import AgentProcess, of_type
 from tests.campaign.store import Store, require
@@ -44,12 +44,12 @@ class AgentJournal(Store):
         for folder in self._root.iterdir() if self._root.is_dir() else []:
             state = _loaded(os.fspath(folder), folder.name)
             blocks = [block for turn in state.turns for block in turn.blocks]
-            kept[folder.name] = "\n".join(block.text for block in blocks if isinstance(block, Text))
+            kept[folder.name] = "\n".join(block.text for block in blocks if isinstance(block, TextBlock))
         for session, text in self.notes.all("acknowledged"):
             require(text in kept.get(session, ""), "acknowledged and lost", session, text)
 
 
-def _loaded(folder: str, session: str) -> State:
+def _loaded(folder: str, session: str) -> SessionState:
     """As a resumed session is: by the owner of the lock. An agent that got SIGTERM may still be saving."""
     ends = time.monotonic() + 20
     while True:

@@ -6,8 +6,8 @@ import os
 import pytest
 
 from operable.flow.approve import local_approvals
-from operable.flow.approve.audit_trail import Known
-from operable.flow.approve.eligibility import Wanted, usable
+from operable.flow.approve.audit_trail import RecordedApprovals
+from operable.flow.approve.eligibility import ApprovalRequest, usable
 from operable.flow.canonical import canonical_digest
 from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
@@ -167,9 +167,9 @@ def test_an_approval_that_names_no_files_is_for_none(tmp_path):
             "unsigned_explicit": True,
         }
     ]
-    trail = Known({"foreign": canonical_digest(events[0])})
+    trail = RecordedApprovals({"foreign": canonical_digest(events[0])})
     for files, message in ((content, "does not say which files"), ({}, None)):
-        wanted = Wanted(selected, bound.binding, files, None, 1_800_000_000.0)
+        wanted = ApprovalRequest(selected, bound.binding, files, None, 1_800_000_000.0)
         if message is None:
             assert usable(events, lambda _: trail, wanted, by.believing())[0]["approval_id"] == "foreign"
             continue

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from operable.flow.canonical import READ_DEPTH
 from operable.flow.errors import FlowError
 from operable.flow.operation import Defaults, Operation
-from operable.flow.rpc.protocol import _PLAIN, Job, _accept_exactly, accept, answer_to, encode, perform
+from operable.flow.rpc.protocol import _PLAIN, RpcJob, _accept_exactly, accept, answer_to, encode, perform
 from tests.flow.manifests import manifest, shell_task
 from tests.requirement import requirement
 
@@ -115,7 +115,7 @@ def raising(problem):
     def run(params, defaults):
         raise problem
 
-    return Job(Operation(method="agentcli.x", summary="", run=run), {}, 1, silent=False)
+    return RpcJob(Operation(method="agentcli.x", summary="", run=run), {}, 1, silent=False)
 
 
 @requirement("agentcli:rpc:errors")

@@ -9,7 +9,7 @@ import pytest
 from operable.flow.errors import FlowError
 from operable.flow.run.allowed_paths import check_paths
 from operable.flow.run.enclosure import constraints, enclosed
-from operable.flow.run.process import Ran, run_command
+from operable.flow.run.process import TaskResult, run_command
 from operable.proc.spawn import prepare
 from tests.flow.callers import PATH
 from tests.requirement import requirement
@@ -17,7 +17,7 @@ from tests.requirement import requirement
 pytestmark = pytest.mark.needs("bwrap")
 
 
-def inside(contract, folder, script, *, home=None) -> Ran:
+def inside(contract, folder, script, *, home=None) -> TaskResult:
     env = {"PATH": PATH, "HOME": str(home or folder)}
     with enclosed(contract, cwd=str(folder), base=str(folder), environment=env) as place:
         command = prepare(["sh", "-c", script], env=env, cwd=str(folder))

@@ -6,7 +6,7 @@ from operable.flow.canonical import stable_id
 from operable.flow.contracts import Surroundings
 from operable.flow.errors import FlowError
 from operable.flow.scheduler.openclaw import apply_to_scheduler, parents_first, prepare
-from operable.flow.scheduler.reconciliation import ApplyOptions, Step
+from operable.flow.scheduler.reconciliation import ApplyOptions, JobStep
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
 from tests.flow.proofs.tokens import ISSUER, RSA, pem
 from tests.flow.schedulers import capabilities, either, newest
@@ -27,7 +27,7 @@ def refused(scheduler, value, **options):
 
 def step(name, parent=None, action="created"):
     row = {"parent_id": parent}
-    return Step(
+    return JobStep(
         action, name, name, "trigger", *((None, row) if action == "pruned" else (row,))
     )  # a pruned one has no job
 

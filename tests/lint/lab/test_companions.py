@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.lint.check import Finding
-from operable.lint.engine import Options, lint
+from operable.lint.check import LintFinding
+from operable.lint.engine import LintOptions, lint
 from operable.lint.evidence import Invocation
 from operable.lint.lab.lab import Laboratory
-from operable.lint.lab.probe import Probe
+from operable.lint.lab.probe import LabProbe
 from operable.lint.lab.room import LabRoom
 from operable.lint.profile import Profile, ToolProfile
 from operable.proc.sandbox.confinement import sandbox
@@ -29,11 +29,11 @@ BIN = Path(sys.executable).parent
 pytestmark = [pytest.mark.needs("bwrap", "nsenter", "flock"), pytest.mark.timeout(600)]
 
 
-def findings(program: Path, *only: str, commands: tuple[str, ...] = (), **options) -> list[Finding]:
-    return lint(str(program), Options(only=only, commands=commands, **options)).findings
+def findings(program: Path, *only: str, commands: tuple[str, ...] = (), **options) -> list[LintFinding]:
+    return lint(str(program), LintOptions(only=only, commands=commands, **options)).findings
 
 
-def told(found: list[Finding], result: str) -> list[str]:
+def told(found: list[LintFinding], result: str) -> list[str]:
     return [
         f"{finding.label} {finding.command}: {finding.message}"
         for finding in found
@@ -59,7 +59,7 @@ def test_without_its_server_the_same_tool_cannot_even_be_set_up(tmp_path: Path):
 @contextmanager
 def laboratory(program: Path, profile: Profile | None = None) -> Iterator[Laboratory]:
     profile = profile or profile_of(program)
-    probe = Probe(
+    probe = LabProbe(
         str(program), "notes", sandbox("bubblewrap"), env=profile.tool.env, timeout=profile.tool.timeout
     )
     with Laboratory(probe, profile) as lab:

@@ -9,7 +9,7 @@ import pytest
 from operable.lint.evidence import Invocation
 from operable.lint.lab.custody import counters, described
 from operable.lint.lab.lab import Laboratory
-from operable.lint.lab.probe import Probe
+from operable.lint.lab.probe import LabProbe
 from operable.lint.profile import Profile
 from operable.proc.sandbox.confinement import sandbox
 
@@ -23,7 +23,7 @@ def outgoing(tmp_path: Path, code: str, **options) -> tuple[str, ...] | None:
     # The interpreter itself, not the link to it in a checkout that may lie in /tmp, which is empty inside.
     program.write_text(f"#!{os.path.realpath(sys.executable)}\n{code}\n")
     program.chmod(0o755)
-    with Laboratory(Probe(str(program), "tool", sandbox("bubblewrap"), **options), Profile()) as lab:
+    with Laboratory(LabProbe(str(program), "tool", sandbox("bubblewrap"), **options), Profile()) as lab:
         return lab.observe(Invocation(())).outgoing
 
 

@@ -15,7 +15,7 @@ import pytest
 from operable.lint.evidence import Invocation
 from operable.lint.lab.folders import Premises, Stock
 from operable.lint.lab.lab import Laboratory
-from operable.lint.lab.probe import Probe
+from operable.lint.lab.probe import LabProbe
 from operable.lint.profile import Profile, ToolProfile
 from operable.proc.sandbox.confinement import sandbox
 
@@ -71,14 +71,14 @@ def test_a_setup_that_leaves_what_nobody_may_read_is_done_in_each_room():
 import json
 from operable.lint.evidence import Invocation
 from operable.lint.lab.lab import Laboratory
-from operable.lint.lab.probe import Probe
+from operable.lint.lab.probe import LabProbe
 from operable.lint.profile import Profile, ToolProfile
 from operable.proc.sandbox.confinement import sandbox
 tool = sys.argv[1] + "/tool"
 with open(tool, "w") as file:
     file.write("#!/bin/sh\\n[ $# = 0 ] || { echo x > secret; chmod 0 secret; }\\nls\\n")
 os.chmod(tool, 0o755)
-with Laboratory(Probe(tool, "tool", sandbox("bubblewrap"), timeout=60.0), Profile(ToolProfile(setup=[["make"]]))) as lab:
+with Laboratory(LabProbe(tool, "tool", sandbox("bubblewrap"), timeout=60.0), Profile(ToolProfile(setup=[["make"]]))) as lab:
     lab.prepare((), None)
     print(json.dumps(lab.observe(Invocation(())).stdout.decode()))
 """
@@ -121,7 +121,7 @@ import os, resource, tempfile
 from operable.lint.evidence import Invocation
 from operable.lint.lab.folders import Premises, Stock
 from operable.lint.lab.lab import Laboratory
-from operable.lint.lab.probe import Probe
+from operable.lint.lab.probe import LabProbe
 from operable.lint.profile import Profile, ToolProfile
 from operable.proc.sandbox.confinement import sandbox
 tempfile.gettempdir()  # it tries
@@ -151,9 +151,9 @@ from operable.lint.check import Case
 from operable.lint.engine import explain, outcome
 from operable.lint.evidence import Invocation
 from operable.lint.lab.lab import Laboratory
-from operable.lint.lab.probe import Probe
+from operable.lint.lab.probe import LabProbe
 from operable.lint.profile import Profile, ToolProfile
-with Laboratory(Probe("/bin/true", "true", None), Profile(ToolProfile(files={"large": "x" * 100}))) as lab:
+with Laboratory(LabProbe("/bin/true", "true", None), Profile(ToolProfile(files={"large": "x" * 100}))) as lab:
     lab.prepare((), None)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
     try:
@@ -259,7 +259,7 @@ def test_calls_that_change_nothing_share_a_room_and_what_is_changed_is_seen_by_n
     program = tmp_path / "tool"
     program.write_text('#!/bin/sh\nls -id .; ls -A . "$HOME"; [ "$1" != make ] || : > "$HOME/made"\n')
     program.chmod(0o755)
-    probe = Probe(str(program), "tool", sandbox("bubblewrap"), timeout=200.0)
+    probe = LabProbe(str(program), "tool", sandbox("bubblewrap"), timeout=200.0)
 
     with Laboratory(probe, Profile(ToolProfile(files={"note": "kept"}))) as lab:
         lab.prepare((), None)

@@ -1,6 +1,6 @@
 import os
 
-from operable.lint.lab.output import FLOOD, KEPT, Recording, Terminal
+from operable.lint.lab.output import FLOOD, KEPT, Recording, SilentTerminal
 from operable.proc.reactor import SelectorReactor
 
 
@@ -32,7 +32,7 @@ def test_a_flood_is_noticed_and_little_of_it_kept():
 
 def test_what_is_said_on_a_terminal_is_kept_until_nobody_holds_it():
     reactor = SelectorReactor()
-    terminal = Terminal(reactor)
+    terminal = SilentTerminal(reactor)
     try:
         os.write(terminal.theirs, b"name? ")
         reactor.run(lambda: bool(terminal.output))

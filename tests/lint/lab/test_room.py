@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.lint.engine import Options, Report, lint
+from operable.lint.engine import LintOptions, Report, lint
 from operable.lint.lab.room import changes, snapshot
 from tests.zoo.breeding import Mutation, breed
 
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 def linted(folder: Path, told: str, *only: str) -> Report:
     change = ("notes", ENTRY, f'emit("entry", id=note["id"], title=note["title"], {told})')
     tool = breed("python", folder, Mutation("told", "python", "3", ("list",), (change,)))
-    return lint(str(tool), Options(only=only, commands=("list", "create")))
+    return lint(str(tool), LintOptions(only=only, commands=("list", "create")))
 
 
 @pytest.mark.parametrize("clock", ["time.monotonic_ns()", "int(time.time())"])

@@ -6,7 +6,7 @@ import pytest
 
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab.lab import Laboratory
-from operable.lint.lab.probe import Probe
+from operable.lint.lab.probe import LabProbe
 from operable.lint.lab.processes import Waiting
 from operable.lint.lab.stall import GIVE_UP, QUIET, Patience
 from operable.lint.profile import Profile
@@ -49,7 +49,7 @@ def observe(tmp_path: Path, script: str, **options) -> Observation:
     program = tmp_path / "tool"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    with Laboratory(Probe(str(program), "tool", sandbox("bubblewrap")), Profile()) as lab:
+    with Laboratory(LabProbe(str(program), "tool", sandbox("bubblewrap")), Profile()) as lab:
         return lab.observe(Invocation((), room=8, **options))
 
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from operable.lint.check import Finding
+from operable.lint.check import LintFinding
 from operable.lint.engine import Report
 
-PASSED = Finding("unverifiable-end", 3, ("Verifiable",), "list", "MUST", "pass", "fine", "4.1")
+PASSED = LintFinding("unverifiable-end", 3, ("Verifiable",), "list", "MUST", "pass", "fine", "4.1")
 FAILED = replace(
     PASSED,
     command="create <&>",

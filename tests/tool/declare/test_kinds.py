@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.tool.declare.kinds import Kind, evaluate, generic, kind_of
+from operable.tool.declare.kinds import ValueKind, evaluate, generic, kind_of
 from operable.tool.declare.records import Record
 
 
@@ -134,7 +134,7 @@ def test_an_annotation_that_cannot_be_read_says_what_is_wrong_with_it(text):
 @given(st.text(max_size=30) | st.sampled_from(["list[" * 50, "'" * 9, "\0", "(" * 200, "lambda: 0"]))
 def test_no_text_breaks_the_reading_of_annotations_in_another_way(text):
     try:
-        assert isinstance(kind_of(text, {"__builtins__": {}}), Kind)
+        assert isinstance(kind_of(text, {"__builtins__": {}}), ValueKind)
     except TypeError as refusal:
         assert "annotation" in str(refusal)  # noqa: PT017 - either outcome is right
 

@@ -15,7 +15,7 @@ from operable.kernel.errors import EX_USAGE, Fail
 from operable.tool import Change, Event, Input, Page, Stream, Tool
 from operable.tool.front import requested_output, understand
 from operable.tool.json_text import json_text, wire_bytes
-from operable.tool.parse.arguments import Call, locate, parse, standard_options
+from operable.tool.parse.arguments import ParsedCall, locate, parse, standard_options
 from operable.tool.parse.convert import STANDARD
 from tests.requirement import requirement
 
@@ -94,7 +94,7 @@ def shelf_add(name: str) -> Iterator[Hit]:
     yield Hit(rank=1)
 
 
-def read(*words: str, of: Tool = tool) -> Call:
+def read(*words: str, of: Tool = tool) -> ParsedCall:
     name, rest = locate(of, list(words))
     command = of.find(name)
     assert command is not None, name
@@ -205,7 +205,7 @@ WORDS = st.lists(
 def test_any_words_become_a_call_or_a_structured_refusal(words):
     call, refused = understand(tool, words)
 
-    assert isinstance(call, Call)
+    assert isinstance(call, ParsedCall)
     assert requested_output(tool, words) in ("human", "json", "jsonl")
     if refused is None:
         assert set(call.values) == {param.name for param in call.command.params}

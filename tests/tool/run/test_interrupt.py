@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from operable.tool.run.interrupt import INTERRUPTED, TIMEOUT, Interrupted, Interrupts, Stop
+from operable.tool.run.interrupt import INTERRUPTED, TIMEOUT, Interrupted, Interrupts, StopReason
 from tests.requirement import requirement
 from tests.tool.drive import LIMIT, SIGINT, SIGTERM, Running, command_line, eventually, run, running
 
@@ -231,7 +231,7 @@ def test_a_signal_at_any_moment_of_the_start_leaves_a_stream_or_nothing(number, 
 def test_within_a_shield_a_stop_waits_for_its_end():
     interrupts = Interrupts()
     interrupts.begin()
-    interrupts.stop = Stop(INTERRUPTED, 130)
+    interrupts.stop = StopReason(INTERRUPTED, 130)
     reached = []
 
     def shielded() -> None:
@@ -248,7 +248,7 @@ def test_within_a_shield_a_stop_waits_for_its_end():
 
 def test_a_stop_is_raised_neither_before_the_command_begins_nor_after_it_has_ended():
     interrupts = Interrupts()
-    interrupts.stop = Stop(TIMEOUT, 124)
+    interrupts.stop = StopReason(TIMEOUT, 124)
     interrupts.raise_if_stopped()
     with pytest.raises(Interrupted):
         interrupts.begin()
@@ -260,7 +260,7 @@ def test_a_stop_is_raised_neither_before_the_command_begins_nor_after_it_has_end
 def test_a_stop_is_raised_once_into_the_authors_code():
     interrupts = Interrupts()
     interrupts.begin()
-    interrupts.stop = Stop(INTERRUPTED, 130)
+    interrupts.stop = StopReason(INTERRUPTED, 130)
     with pytest.raises(Interrupted):
         interrupts.raise_if_stopped()
     interrupts.raise_if_stopped()
@@ -320,7 +320,7 @@ def test_without_a_stop_what_cannot_be_raised_is_told_as_ever():
     lost = SimpleNamespace(exc_value=LookupError("a bug"))
 
     interrupts._raise_elsewhere(lost)
-    interrupts.stop = Stop(INTERRUPTED, 130)
+    interrupts.stop = StopReason(INTERRUPTED, 130)
     interrupts._raise_elsewhere(lost)
 
     assert told == [lost]

@@ -3,7 +3,7 @@
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.wrap.author.draft import Option, draft, options, subcommands
+from operable.wrap.author.draft import HelpOption, draft, options, subcommands
 from operable.wrap.doctor import version
 from operable.wrap.plan.manifests import read
 
@@ -28,16 +28,16 @@ More text here.
 
 def test_options_are_read_with_their_values_and_ours_left_out():
     assert list(options(HELP)) == [
-        Option("quiet", False, "say nothing"),
-        Option("depth", True, "so deep"),
-        Option("out", True, "write there"),
+        HelpOption("quiet", False, "say nothing"),
+        HelpOption("depth", True, "so deep"),
+        HelpOption("out", True, "write there"),
     ]
 
 
 def test_a_completion_file_adds_what_the_help_left_out():
     fish = "complete -c prog -s q -l quiet -d 'again'\ncomplete -c prog -l colour -r -d 'which colour'\n# -l comment\n"
 
-    assert list(options(HELP, fish))[-1] == Option("colour", True, "which colour")
+    assert list(options(HELP, fish))[-1] == HelpOption("colour", True, "which colour")
 
 
 def test_subcommands_stand_below_their_heading():

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.agent.tool.command import run_program
 from operable.kernel.errors import Fail
 
@@ -19,21 +19,21 @@ _DEFAULT_MS, _MOST_MS = 120_000, 600_000
 _SHELLS = ("bash", "zsh", "sh", "pwsh")
 
 
-def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
     line = arguments.get("command", arguments.get("cmd"))
     if not isinstance(line, str) or not line.strip():
-        return Outcome("Bash needs a command", ok=False)
+        return AbilityOutcome("Bash needs a command", ok=False)
     timeout = arguments.get("timeout") or _DEFAULT_MS
     if not isinstance(timeout, int) or timeout < 1:
-        return Outcome("timeout is a number of milliseconds", ok=False)
+        return AbilityOutcome("timeout is a number of milliseconds", ok=False)
     shell = _shell(str(arguments.get("shell") or "auto"), scene.environment.get("PATH"))
     if shell is None:
-        return Outcome(f"There is no shell {arguments.get('shell')}", ok=False)
+        return AbilityOutcome(f"There is no shell {arguments.get('shell')}", ok=False)
     flag = "-Command" if os.path.basename(shell).startswith("pwsh") else "-c"
     try:
         ran = run_program([shell, flag, line], scene, timeout=min(timeout, _MOST_MS) / 1000, tree=True)
     except Fail as problem:
-        return Outcome(f"The command could not be started: {problem.message}", ok=False)
+        return AbilityOutcome(f"The command could not be started: {problem.message}", ok=False)
     heading = f"Exit code: {ran.status}"
     if ran.timed_out:
         heading = f"Timed out after {min(timeout, _MOST_MS)} ms; what it printed until then follows"
@@ -44,7 +44,7 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
         parts.append(f"STDOUT:\n{ran.stdout}")
     if ran.stderr:
         parts.append(f"STDERR:\n{ran.stderr}")
-    return Outcome("\n".join(parts), ok=ran.status == 0 and not ran.timed_out and not ran.stopped)
+    return AbilityOutcome("\n".join(parts), ok=ran.status == 0 and not ran.timed_out and not ran.stopped)
 
 
 def _shell(name: str, path: str | None) -> str | None:

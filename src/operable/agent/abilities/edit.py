@@ -8,47 +8,47 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.agent.tool.workspace import OutsideWorkspaceError, permitted
 from operable.state.real_file import read_file, replace_file
 
 _FILE_LIMIT = 64 * 1024 * 1024
 
 
-def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
     path = str(arguments.get("file_path", ""))
     old, new = arguments.get("old_string"), arguments.get("new_string")
     if not isinstance(old, str) or not isinstance(new, str) or not old:
-        return Outcome("Edit needs file_path, old_string (not empty) and new_string", ok=False)
+        return AbilityOutcome("Edit needs file_path, old_string (not empty) and new_string", ok=False)
     if old == new:
-        return Outcome("old_string and new_string are the same", ok=False)
+        return AbilityOutcome("old_string and new_string are the same", ok=False)
     try:
         real = permitted(scene, path)
         if real not in scene.read_at:
-            return Outcome(f"Read {path} before editing it", ok=False)
+            return AbilityOutcome(f"Read {path} before editing it", ok=False)
         data, modified = read_file(real, _FILE_LIMIT)
         if modified != scene.read_at[real]:
-            return Outcome(f"{path} has changed since it was read; read it again", ok=False)
+            return AbilityOutcome(f"{path} has changed since it was read; read it again", ok=False)
         before = data.decode("utf-8")
         after = _replaced(before, old, new, everywhere=arguments.get("replace_all") is True)
-        if isinstance(after, Outcome):
+        if isinstance(after, AbilityOutcome):
             return after
         _, scene.read_at[real] = replace_file(real, after.encode("utf-8", "replace"), read_at=modified)
     except UnicodeDecodeError:
-        return Outcome(f"{path} is not UTF-8 text", ok=False)
+        return AbilityOutcome(f"{path} is not UTF-8 text", ok=False)
     except (OSError, OutsideWorkspaceError) as error:
-        return Outcome(f"Cannot edit {path}: {error.strerror or error}", ok=False)
-    return Outcome(_difference(before, after, path), output_type="diff", metadata={"file_path": path})
+        return AbilityOutcome(f"Cannot edit {path}: {error.strerror or error}", ok=False)
+    return AbilityOutcome(_difference(before, after, path), output_type="diff", metadata={"file_path": path})
 
 
-def _replaced(text: str, old: str, new: str, *, everywhere: bool) -> str | Outcome:
+def _replaced(text: str, old: str, new: str, *, everywhere: bool) -> str | AbilityOutcome:
     if old not in text and "\r\n" in text:
         old, new = (part.replace("\r\n", "\n").replace("\n", "\r\n") for part in (old, new))
     count = text.count(old)
     if count == 0:
-        return Outcome("old_string does not occur in the file", ok=False)
+        return AbilityOutcome("old_string does not occur in the file", ok=False)
     if count > 1 and not everywhere:
-        return Outcome(
+        return AbilityOutcome(
             f"old_string occurs {count} times; give more of its surroundings, or replace_all", ok=False
         )
     return text.replace(old, new)

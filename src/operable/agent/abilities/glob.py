@@ -8,7 +8,7 @@ from re import Pattern
 from re import compile as compile_pattern
 from typing import Any
 
-from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.agent.tool.workspace import search
 
 _MOST = 100
@@ -16,13 +16,13 @@ _LOOKED_AT = 200_000  # entries; a home folder must not take minutes
 _SKIPPED = (".git", "node_modules", "__pycache__", ".venv")
 
 
-def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
     found = search("Glob", arguments, scene)
-    if isinstance(found, Outcome):
+    if isinstance(found, AbilityOutcome):
         return found
     pattern, root = found
     if not os.path.isdir(root):
-        return Outcome(f"{arguments.get('path')} is not a folder", ok=False)
+        return AbilityOutcome(f"{arguments.get('path')} is not a folder", ok=False)
     matcher = _matcher(pattern)
     matches: list[tuple[float, str]] = []
     for path, modified in islice(_files(root), _LOOKED_AT):
@@ -31,11 +31,11 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
             matches.append((modified, path))
     matches.sort(key=lambda entry: (-entry[0], entry[1]))
     if not matches:
-        return Outcome("No files found")
+        return AbilityOutcome("No files found")
     lines = [path for _, path in matches[:_MOST]]
     if len(matches) > _MOST:
         lines.append(f"({len(matches) - _MOST} more; use a narrower pattern)")
-    return Outcome("\n".join(lines))
+    return AbilityOutcome("\n".join(lines))
 
 
 def _matcher(pattern: str) -> Pattern[str]:

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.agent.tool.command import run_program
 from operable.agent.tool.workspace import search
 from operable.kernel.errors import Fail
@@ -13,9 +13,9 @@ _LINES = 250
 _TIMEOUT = 30.0
 
 
-def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
     found = search("Grep", arguments, scene)
-    if isinstance(found, Outcome):
+    if isinstance(found, AbilityOutcome):
         return found
     pattern, path = found
     glob = arguments.get("glob")
@@ -33,17 +33,17 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
             timeout=_TIMEOUT,
         )
     except Fail as problem:
-        return Outcome(problem.message, ok=False)
+        return AbilityOutcome(problem.message, ok=False)
     if ran.stopped or ran.timed_out:
-        return Outcome("Stopped" if ran.stopped else "Timed out; search in fewer files", ok=False)
+        return AbilityOutcome("Stopped" if ran.stopped else "Timed out; search in fewer files", ok=False)
     if ran.status not in (0, 1):
-        return Outcome(ran.stderr.strip() or f"grep ended with status {ran.status}", ok=False)
+        return AbilityOutcome(ran.stderr.strip() or f"grep ended with status {ran.status}", ok=False)
     lines = ran.stdout.splitlines()
     if not lines:
-        return Outcome("No matches found")
+        return AbilityOutcome("No matches found")
     if len(lines) > _LINES:
         lines = [*lines[:_LINES], f"({len(lines) - _LINES} more lines; use a narrower pattern)"]
-    return Outcome("\n".join(lines))
+    return AbilityOutcome("\n".join(lines))
 
 
 def _argv(

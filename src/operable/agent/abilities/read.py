@@ -6,7 +6,7 @@ What the model has just seen is not shown again: the same lines of a file that h
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.agent.tool.workspace import OutsideWorkspaceError, permitted
 from operable.state.real_file import Window, read_window
 
@@ -16,23 +16,23 @@ _FILE_LIMIT = 64 * 1024 * 1024
 _UNCHANGED = "(unchanged since you read these lines; they are above)"
 
 
-def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
     path = str(arguments.get("file_path", ""))
     offset, limit = arguments.get("offset") or 0, arguments.get("limit") or _LINES
     if not isinstance(offset, int) or not isinstance(limit, int) or offset < 0 or limit < 1:
-        return Outcome("offset and limit are whole numbers, from 0 and from 1", ok=False)
+        return AbilityOutcome("offset and limit are whole numbers, from 0 and from 1", ok=False)
     try:
         real = permitted(scene, path)
         window = read_window(real, offset, limit, head=_LOOK, limit=_FILE_LIMIT)
     except (OSError, OutsideWorkspaceError) as error:
-        return Outcome(f"Cannot read {path}: {error.strerror or error}", ok=False)
+        return AbilityOutcome(f"Cannot read {path}: {error.strerror or error}", ok=False)
     if b"\0" in window.head:
-        return Outcome(f"(binary file, {window.size} bytes)")
+        return AbilityOutcome(f"(binary file, {window.size} bytes)")
     scene.read_at[real] = window.modified
     if scene.shown.get((real, offset, limit)) == window.modified:
-        return Outcome(_UNCHANGED)
+        return AbilityOutcome(_UNCHANGED)
     scene.shown[real, offset, limit] = window.modified
-    return Outcome(_numbered(window, offset))
+    return AbilityOutcome(_numbered(window, offset))
 
 
 def _numbered(window: Window, offset: int) -> str:

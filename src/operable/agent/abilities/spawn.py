@@ -7,20 +7,20 @@ conversation, so its prompt must say everything that it needs to know.
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 
 _MOST = 5
 
 
-def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
     tasks = _tasks(arguments)
     if isinstance(tasks, str):
-        return Outcome(tasks, ok=False)
+        return AbilityOutcome(tasks, ok=False)
     if scene.spawn is None:
-        return Outcome("No sub-agents can be spawned here", ok=False)
+        return AbilityOutcome("No sub-agents can be spawned here", ok=False)
     answers = scene.spawn(tasks)
     parts = [f"## {name}\n{answer.output}" for (name, _), answer in zip(tasks, answers, strict=True)]
-    return Outcome("\n\n".join(parts), ok=any(answer.ok for answer in answers))
+    return AbilityOutcome("\n\n".join(parts), ok=any(answer.ok for answer in answers))
 
 
 def _tasks(arguments: Mapping[str, Any]) -> list[tuple[str, str]] | str:

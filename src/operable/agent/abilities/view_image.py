@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.agent.session.attachments import IMAGE_LIMIT, image
-from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.agent.tool.workspace import OutsideWorkspaceError, permitted
 
 _EXTENSIONS = {
@@ -17,22 +17,22 @@ _EXTENSIONS = {
 }
 
 
-def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
     path = str(arguments.get("file_path", ""))
     try:
         real = permitted(scene, path)
         size = os.stat(real).st_size
     except (OSError, OutsideWorkspaceError) as error:
-        return Outcome(f"Cannot read {path}: {error.strerror or error}", ok=False)
+        return AbilityOutcome(f"Cannot read {path}: {error.strerror or error}", ok=False)
     if size > IMAGE_LIMIT:
-        return Outcome(f"{path} has {size} bytes; at most {IMAGE_LIMIT} can be shown", ok=False)
+        return AbilityOutcome(f"{path} has {size} bytes; at most {IMAGE_LIMIT} can be shown", ok=False)
     expected = _EXTENSIONS.get(os.path.splitext(real)[1].lower())
     found = image(real)
     if found is None or found.media_type != expected:
-        return Outcome(
+        return AbilityOutcome(
             f"{path} is not an image of the type that its name says (png, jpeg, gif or webp)", ok=False
         )
-    return Outcome(
+    return AbilityOutcome(
         f"{path} ({found.media_type}, {size} bytes)",
         output_type="image",
         metadata={"file_path": path, "media_type": found.media_type},

@@ -3,23 +3,23 @@
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.agent.tool.workspace import OutsideWorkspaceError, permitted
 from operable.state.real_file import replace_file
 
 
-def _run(arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
     path, content = str(arguments.get("file_path", "")), arguments.get("content")
     if not path or not isinstance(content, str):
-        return Outcome("Write needs file_path and content", ok=False)
+        return AbilityOutcome("Write needs file_path and content", ok=False)
     try:
         real = permitted(scene, path)
         data = content.encode("utf-8", "replace")
         existed, scene.read_at[real] = replace_file(real, data, read_at=scene.read_at.get(real))
     except (OSError, OutsideWorkspaceError) as error:
-        return Outcome(f"Cannot write {path}: {error.strerror or error}", ok=False)
+        return AbilityOutcome(f"Cannot write {path}: {error.strerror or error}", ok=False)
     lines = content.count("\n") + (1 if content and not content.endswith("\n") else 0)
-    return Outcome(
+    return AbilityOutcome(
         f"{'Updated' if existed else 'Created'} {path} ({lines} lines)", metadata={"file_path": path}
     )
 

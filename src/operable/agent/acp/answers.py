@@ -21,8 +21,8 @@ from acp.schema import (
 
 from operable.agent.acp.session import AcpSession
 from operable.agent.places import sessions_folder
-from operable.agent.session.conversation import Conversation
-from operable.agent.session.store import Listed, Sessions
+from operable.agent.session.conversation import SessionConversation
+from operable.agent.session.store import Sessions, StoredSession
 from operable.agent.tool.permissions import MODES
 from operable.kernel.errors import Fail
 from operable.wire.json_stream import SetConfigFrame
@@ -39,12 +39,12 @@ _MODES = {
 _THINKING = {"enabled": "On", "disabled": "Off"}
 
 
-def modes(conversation: Conversation) -> SessionModeState:
+def modes(conversation: SessionConversation) -> SessionModeState:
     available = [SessionMode(id=mode, name=_MODES[mode][0], description=_MODES[mode][1]) for mode in MODES]
     return SessionModeState(current_mode_id=conversation.desk.permissions.mode, available_modes=available)
 
 
-def config_options(conversation: Conversation) -> list[SessionConfigOptionSelect]:
+def config_options(conversation: SessionConversation) -> list[SessionConfigOptionSelect]:
     """All of them, as they are now."""
     tuning, provider = conversation.tuning, conversation.provider
     models = dict.fromkeys((provider.default_model, tuning.model))
@@ -64,7 +64,7 @@ def config_options(conversation: Conversation) -> list[SessionConfigOptionSelect
     return options
 
 
-def choose(conversation: Conversation, option: str, value: str | bool) -> None:
+def choose(conversation: SessionConversation, option: str, value: str | bool) -> None:
     """Choose a value; a running turn goes on with it from its next model call."""
     known = {known.id: known for known in config_options(conversation)}
     if option not in known:
@@ -97,7 +97,7 @@ def _select(
     )
 
 
-def listed(cwd: str | None) -> list[Listed]:
+def listed(cwd: str | None) -> list[StoredSession]:
     wanted = None if cwd is None else os.path.realpath(cwd)
     return [each for each in Sessions(sessions_folder()).listing() if wanted is None or each.cwd == wanted]
 

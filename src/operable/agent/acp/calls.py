@@ -24,10 +24,17 @@ from acp.schema import (
 )
 
 from operable.agent.session.attachments import media_type_of
-from operable.agent.session.conversation import Conversation
-from operable.agent.session.history import Image, Text, Thinking, ToolOutput, ToolUse, Turn
+from operable.agent.session.conversation import SessionConversation
+from operable.agent.session.history import (
+    HistoryTurn,
+    ImageBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolOutputBlock,
+    ToolUseBlock,
+)
 from operable.agent.tool import presentation
-from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.wire import json_stream as protocol
 
 Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
@@ -148,7 +155,7 @@ def refused(call_id: str, reason: str) -> ToolCallProgress:
     )
 
 
-def replayed(call: Shown, output: ToolOutput | None) -> ToolCallStart:
+def replayed(call: Shown, output: ToolOutputBlock | None) -> ToolCallStart:
     """A call of an earlier turn, with its outcome at once."""
     content = list(call.content)
     if output is not None and output.image is not None:
@@ -182,25 +189,25 @@ def _image(data: str) -> Any:
 # The history of a session as the updates that a client would have seen: what `session/load` sends before it answers.
 
 
-def replay(conversation: Conversation) -> Iterator[Any]:
+def replay(conversation: SessionConversation) -> Iterator[Any]:
     """Update after update, oldest first."""
     outputs = _outputs(conversation.turns)
     for turn in conversation.turns:
         for block in turn.blocks:
             match block:
-                case Text(text=text) if turn.role == "assistant":
+                case TextBlock(text=text) if turn.role == "assistant":
                     yield acp.update_agent_message_text(text)
-                case Text(text=text) if not text.startswith(_OURS):
+                case TextBlock(text=text) if not text.startswith(_OURS):
                     yield acp.update_user_message_text(text)
-                case Image(media_type=kind, data=data):
+                case ImageBlock(media_type=kind, data=data):
                     yield acp.update_user_message(acp.image_block(data, kind))
-                case Thinking(text=text) if text:
+                case ThinkingBlock(text=text) if text:
                     yield acp.update_agent_thought_text(text)
-                case ToolUse(call_id=call_id):
+                case ToolUseBlock(call_id=call_id):
                     yield replayed(shown_use(conversation, block), outputs.get(call_id))
 
 
-def shown_use(conversation: Conversation, use: ToolUse) -> Shown:
+def shown_use(conversation: SessionConversation, use: ToolUseBlock) -> Shown:
     """A call of the model, as the client sees it."""
     ability = conversation.ability(use.name)
     arguments = use.arguments if isinstance(use.arguments, dict) else {}
@@ -214,8 +221,10 @@ def shown_use(conversation: Conversation, use: ToolUse) -> Shown:
     )
 
 
-def _outputs(turns: Sequence[Turn]) -> dict[str, ToolOutput]:
-    return {block.call_id: block for turn in turns for block in turn.blocks if isinstance(block, ToolOutput)}
+def _outputs(turns: Sequence[HistoryTurn]) -> dict[str, ToolOutputBlock]:
+    return {
+        block.call_id: block for turn in turns for block in turn.blocks if isinstance(block, ToolOutputBlock)
+    }
 
 
 # UpdatePlan: the tool by which the model shows a client what it is going to do; ACP shows it as a list beside the
@@ -228,12 +237,12 @@ def _outputs(turns: Sequence[Turn]) -> dict[str, ToolOutput]:
 def plan_ability(show: Callable[[AgentPlanUpdate], None]) -> Ability:
     """The tool; `show` sends the plan to the client, and returns when it is sent."""
 
-    def run(arguments: Mapping[str, Any], _scene: Scene) -> Outcome:
+    def run(arguments: Mapping[str, Any], _scene: Scene) -> AbilityOutcome:
         plan = _plan(arguments)
         if isinstance(plan, str):
-            return Outcome(plan, ok=False)
+            return AbilityOutcome(plan, ok=False)
         show(plan)
-        return Outcome("The plan is shown.")
+        return AbilityOutcome("The plan is shown.")
 
     return Ability(
         name=PLAN,

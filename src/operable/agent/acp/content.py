@@ -16,7 +16,7 @@ from acp.schema import (
     TextResourceContents,
 )
 
-from operable.agent.session.history import Block, Image, Text
+from operable.agent.session.history import Block, ImageBlock, TextBlock
 from operable.wire.json_stream import AddMcpServerFrame
 
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
@@ -35,7 +35,7 @@ def blocks(prompt: Sequence[Any], *, images: bool) -> list[Block]:
             case EmbeddedResourceContentBlock(resource=TextResourceContents(uri=uri, text=text)):
                 said.append(f"\n<context ref={_path(uri)!r}>\n{text}\n</context>\n")
             case ImageContentBlock(data=data, mime_type=kind) if images and kind in _IMAGES:
-                pictures.append(Image(kind, data))
+                pictures.append(ImageBlock(kind, data))
             case ImageContentBlock(mime_type=kind):
                 raise _refused(f"The model does not see images of type {kind}")
             case _:
@@ -43,7 +43,7 @@ def blocks(prompt: Sequence[Any], *, images: bool) -> list[Block]:
     text = "".join(said)
     if not text.strip() and not pictures:
         raise _refused("The prompt is empty")
-    return [*([Text(text)] if text.strip() else []), *pictures]
+    return [*([TextBlock(text)] if text.strip() else []), *pictures]
 
 
 def mcp_servers(servers: Iterable[Any] | None) -> list[AddMcpServerFrame]:

@@ -27,7 +27,7 @@ from operable.agent.assembly import assemble
 from operable.agent.front import KEYS, choose_provider
 from operable.agent.places import new_session_id, sessions_folder
 from operable.agent.provider.model import Model
-from operable.agent.session.history import Turn
+from operable.agent.session.history import HistoryTurn
 from operable.agent.session.store import Sessions
 from operable.agent.tool.permissions import MODES
 from operable.kernel import catalogue
@@ -46,7 +46,7 @@ async def _serve(options: dict[str, Any], environment: Mapping[str, str], stdout
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, transport.end)
-    agent = AcpAgent(options, environment, transport.post)
+    agent = AcpMethods(options, environment, transport.post)
     connection = AgentSideConnection(
         agent,  # type: ignore[arg-type]  # it has all methods but those that it does not offer
         transport,
@@ -62,7 +62,7 @@ async def _serve(options: dict[str, Any], environment: Mapping[str, str], stdout
     return EX_SIGPIPE if transport.gone else 0
 
 
-class AcpAgent:
+class AcpMethods:
     """The methods of the protocol, called by the SDK."""
 
     def __init__(
@@ -214,7 +214,7 @@ class AcpAgent:
         found = self._sessions.get(session_id)
         return found or await self._open(cwd, servers, given, resume=session_id)
 
-    async def _turns(self, session_id: str) -> list[Turn]:
+    async def _turns(self, session_id: str) -> list[HistoryTurn]:
         if session_id in self._sessions:
             return list(self._sessions[session_id].conversation.turns)
         try:

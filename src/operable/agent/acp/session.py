@@ -29,9 +29,9 @@ from operable.agent.acp import calls
 from operable.agent.acp import content as acp_content
 from operable.agent.acp.calls import PLAN, plan_ability
 from operable.agent.loop.round import STOPPED
-from operable.agent.loop.run import Run
-from operable.agent.session.conversation import Conversation
-from operable.agent.session.history import Block, Text
+from operable.agent.loop.run import AgentRun
+from operable.agent.session.conversation import SessionConversation
+from operable.agent.session.history import Block, TextBlock
 from operable.agent.tool import presentation
 from operable.agent.tool.mcp import McpServers
 from operable.wire import json_stream as protocol
@@ -56,7 +56,7 @@ class AcpSession:
     def __init__(
         self,
         session_id: str,
-        conversation: Conversation,
+        conversation: SessionConversation,
         close: Callable[[], None],
         client: acp.Client,
         post: Callable[[dict[str, Any]], None],
@@ -67,7 +67,7 @@ class AcpSession:
         self._client = client
         self._post = post
         self._loop = asyncio.get_running_loop()
-        self._run: Run | None = None
+        self._run: AgentRun | None = None
         self._thread: threading.Thread | None = None
         self._end: asyncio.Future[protocol.FrameUsage | None] | None = (
             None  # of the prompt that is being answered
@@ -103,7 +103,7 @@ class AcpSession:
         conversation = self.conversation
         blocks = acp_content.blocks(content, images=conversation.tuning.image_input == "supported")
         first = not conversation.turns
-        run, before = Run(conversation, "prompt", self._hear), self._thread
+        run, before = AgentRun(conversation, "prompt", self._hear), self._thread
         self._run, self._problem, self._end = run, None, self._loop.create_future()
         self._thread = threading.Thread(
             target=self._work, args=(run, blocks, before), daemon=True, name=f"run of {self.id}"
@@ -136,7 +136,7 @@ class AcpSession:
         except OSError as error:
             _LOG.error("session %s could not be saved: %s", self.id, error.strerror)
 
-    def _response(self, run: Run, usage: protocol.FrameUsage | None) -> acp.PromptResponse:
+    def _response(self, run: AgentRun, usage: protocol.FrameUsage | None) -> acp.PromptResponse:
         spent = usage or protocol.FrameUsage()
         counted = Usage(
             input_tokens=spent.input_tokens,
@@ -168,13 +168,15 @@ class AcpSession:
             cost=None if cost is None else Cost(amount=cost, currency="USD"),
         )
         await self._client.session_update(self.id, update)
-        if title := next((" ".join(block.text.split()) for block in opening if isinstance(block, Text)), ""):
+        if title := next(
+            (" ".join(block.text.split()) for block in opening if isinstance(block, TextBlock)), ""
+        ):
             named = SessionInfoUpdate(session_update="session_info_update", title=title[:_TITLE])
             await self._client.session_update(self.id, named)
 
     # --- in the thread of a run --------------------------------------------------------------------------------------
 
-    def _work(self, run: Run, blocks: list[Block], before: threading.Thread | None) -> None:
+    def _work(self, run: AgentRun, blocks: list[Block], before: threading.Thread | None) -> None:
         def ready() -> list[Block]:
             while before is not None and before.is_alive():
                 run.cancellation.check()

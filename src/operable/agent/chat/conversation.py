@@ -14,9 +14,9 @@ from typing import Any, Self
 from operable.agent.assembly import assemble
 from operable.agent.chat.events import Telling
 from operable.agent.front import choose_provider
-from operable.agent.loop.run import Run
-from operable.agent.session.conversation import Conversation
-from operable.agent.session.history import Text
+from operable.agent.loop.run import AgentRun
+from operable.agent.session.conversation import SessionConversation
+from operable.agent.session.history import TextBlock
 from operable.kernel.errors import Fail
 from operable.wire import events as e
 from operable.wire import json_stream as protocol
@@ -37,10 +37,10 @@ class Chat:
             raise Fail("config", "NO_WORKSPACE", f"The workspace {workspace} is not a folder")
         self._options["workspace"] = workspace
         choose_provider(self._options, environment)
-        self._run: Run | None = None
+        self._run: AgentRun | None = None
         self._telling: Telling | None = None
         self._thread: threading.Thread | None = None
-        self.conversation: Conversation
+        self.conversation: SessionConversation
         self.session_id: str
         self._open()
 
@@ -79,13 +79,13 @@ class Chat:
                 except queue.Full:
                     continue
 
-        run, before = Run(self.conversation, "chat", hear), self._thread
+        run, before = AgentRun(self.conversation, "chat", hear), self._thread
         self._run, self._telling = run, Telling(self.session_id, self.conversation)
 
         def work() -> None:
             if before is not None:
                 before.join()
-            run.work([Text(text)])
+            run.work([TextBlock(text)])
 
         self._thread = threading.Thread(target=work, daemon=True, name="run")
         self._thread.start()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from operable.agent.session.conversation import Conversation
+from operable.agent.session.conversation import SessionConversation
 from operable.agent.tool import presentation
 from operable.wire import events as e
 from operable.wire import json_stream as protocol
@@ -18,7 +18,7 @@ _REASONS = {"max_tokens": e.MAX_TOKENS, "max_turns": e.MAX_TURNS, "refusal": e.R
 class Telling:
     """The translation of one turn. `denied` are the calls that were answered with no."""
 
-    def __init__(self, session_id: str, conversation: Conversation) -> None:
+    def __init__(self, session_id: str, conversation: SessionConversation) -> None:
         self._session_id = session_id
         self._conversation = conversation
         self._told: set[str] = set()

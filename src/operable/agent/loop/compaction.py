@@ -11,7 +11,14 @@ from collections.abc import Callable, Sequence
 
 from operable.agent.loop.round import excerpt
 from operable.agent.provider.model import ModelError
-from operable.agent.session.history import Text, Thinking, Tokens, ToolOutput, ToolUse, Turn
+from operable.agent.session.history import (
+    HistoryTurn,
+    TextBlock,
+    ThinkingBlock,
+    Tokens,
+    ToolOutputBlock,
+    ToolUseBlock,
+)
 
 _FULL = 0.835  # of the window: 167 000 of 200 000 tokens
 _KEPT_RESULTS = 5
@@ -47,8 +54,12 @@ class Compaction:
         self._reported_turns = self._turns_now
 
     def shorten(
-        self, turns: Sequence[Turn], window: int, mode: str, summarise: Callable[[Sequence[Turn]], str]
-    ) -> tuple[list[Turn] | None, str | None]:
+        self,
+        turns: Sequence[HistoryTurn],
+        window: int,
+        mode: str,
+        summarise: Callable[[Sequence[HistoryTurn]], str],
+    ) -> tuple[list[HistoryTurn] | None, str | None]:
         """(shorter history or None, note or None); `mode` is off, safe (results only) or full (also summaries)."""
         self._turns_now = len(turns)
         if mode == "off" or self._size(turns) < window * _FULL:
@@ -64,11 +75,11 @@ class Compaction:
         return self._summarised(trimmed, summarise)
 
     def _summarised(
-        self, trimmed: list[Turn], summarise: Callable[[Sequence[Turn]], str]
-    ) -> tuple[list[Turn], str]:
+        self, trimmed: list[HistoryTurn], summarise: Callable[[Sequence[HistoryTurn]], str]
+    ) -> tuple[list[HistoryTurn], str]:
         cut = _cut(trimmed)
         try:
-            summary = summarise([*trimmed[:cut], Turn("user", (Text(_PLEA),))])
+            summary = summarise([*trimmed[:cut], HistoryTurn("user", (TextBlock(_PLEA),))])
             if not summary.strip():
                 raise ModelError("the summary is empty")
         except ModelError as error:
@@ -78,44 +89,44 @@ class Compaction:
         summary = f"[summary of the conversation so far]\n{summary}"
         if (wish := _last_wish(trimmed, cut)) is not None:
             summary += f"\n\n[the user's last message]\n{wish}"
-        shorter = [Turn("user", (Text(summary),)), *trimmed[cut:]]
+        shorter = [HistoryTurn("user", (TextBlock(summary),)), *trimmed[cut:]]
         self._forget(shorter)
         return shorter, f"Summarised {cut} older turns to make room in the context."
 
-    def _size(self, turns: Sequence[Turn]) -> int:
+    def _size(self, turns: Sequence[HistoryTurn]) -> int:
         return self._reported + estimate(turns[self._reported_turns :])
 
-    def _forget(self, turns: Sequence[Turn]) -> None:
+    def _forget(self, turns: Sequence[HistoryTurn]) -> None:
         """The report was about another history: from here on, estimate all of it."""
         self._reported, self._reported_turns, self._turns_now = 0, 0, len(turns)
 
 
-def estimate(turns: Sequence[Turn]) -> int:
+def estimate(turns: Sequence[HistoryTurn]) -> int:
     """About how many tokens."""
     return sum(_length(block) for turn in turns for block in turn.blocks) // _CHARACTERS_PER_TOKEN
 
 
 def _length(block: object) -> int:
     match block:
-        case Text(text) | Thinking(text):
+        case TextBlock(text) | ThinkingBlock(text):
             return len(text)
-        case ToolOutput(text=text):
+        case ToolOutputBlock(text=text):
             return len(text)
-        case ToolUse(arguments=arguments):
+        case ToolUseBlock(arguments=arguments):
             return len(str(arguments))
     return 6400  # an image: about 1600 tokens
 
 
-def _without_old_results(turns: Sequence[Turn]) -> list[Turn]:
+def _without_old_results(turns: Sequence[HistoryTurn]) -> list[HistoryTurn]:
     results = [
         (position, index)
         for position, turn in enumerate(turns)
         for index, block in enumerate(turn.blocks)
-        if isinstance(block, ToolOutput)
+        if isinstance(block, ToolOutputBlock)
     ]
     old = set(results[:-_KEPT_RESULTS])
     return [
-        Turn(
+        HistoryTurn(
             turn.role,
             tuple(
                 _trimmed(block) if (position, index) in old else block
@@ -126,24 +137,24 @@ def _without_old_results(turns: Sequence[Turn]) -> list[Turn]:
     ]
 
 
-def _trimmed(block: object) -> ToolOutput:
-    assert isinstance(block, ToolOutput)  # noqa: S101 - the positions were made of nothing else
-    return ToolOutput(block.call_id, _TRIMMED, is_error=block.is_error)
+def _trimmed(block: object) -> ToolOutputBlock:
+    assert isinstance(block, ToolOutputBlock)  # noqa: S101 - the positions were made of nothing else
+    return ToolOutputBlock(block.call_id, _TRIMMED, is_error=block.is_error)
 
 
-def _cut(turns: Sequence[Turn]) -> int:
+def _cut(turns: Sequence[HistoryTurn]) -> int:
     """Where the recent turns begin: not with results, so that no call is parted from its own."""
     cut = max(1, len(turns) - _KEPT_TURNS)
-    while cut < len(turns) and any(isinstance(block, ToolOutput) for block in turns[cut].blocks):
+    while cut < len(turns) and any(isinstance(block, ToolOutputBlock) for block in turns[cut].blocks):
         cut += 1
     return cut
 
 
-def _last_wish(turns: Sequence[Turn], cut: int) -> str | None:
+def _last_wish(turns: Sequence[HistoryTurn], cut: int) -> str | None:
     """What the user said last, when that would be gone: a long run must not forget what it is for."""
     for position in range(len(turns) - 1, -1, -1):
         turn = turns[position]
-        texts = [block.text for block in turn.blocks if isinstance(block, Text)]
+        texts = [block.text for block in turn.blocks if isinstance(block, TextBlock)]
         if turn.role == "user" and texts and not texts[0].startswith("[notice]"):
             return None if position >= cut else excerpt("\n".join(texts), _WISH)
     return None

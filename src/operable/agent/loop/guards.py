@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from operable.agent.provider.model import Called
+from operable.agent.provider.model import ModelCall
 from operable.kernel.canonical import digest
 
 _ALL_FAILED_WARN, _ALL_FAILED_STOP = 3, 8
@@ -29,7 +29,7 @@ _GRAVITY = ("go_on", "warn", "finalise", "abort")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GuardVerdict:
     action: Action = "go_on"
     message: str = ""
     used_up: bool = False  # because of the turn budget
@@ -50,7 +50,7 @@ class Guard:
         self._all_failed = 0
         self._rounds: list[str] = []
 
-    def after_round(self, calls: Sequence[Called], failed: set[str]) -> Verdict:
+    def after_round(self, calls: Sequence[ModelCall], failed: set[str]) -> GuardVerdict:
         """What to do after these calls, of which those with these ids failed."""
         signatures = {call.call_id: _signature(call) for call in calls}
         verdicts = (
@@ -62,53 +62,55 @@ class Guard:
         )
         return max(verdicts, key=lambda verdict: _GRAVITY.index(verdict.action))
 
-    def _after_turn(self) -> Verdict:
+    def _after_turn(self) -> GuardVerdict:
         self._turns += 1
         if self._max_turns and self._turns >= self._max_turns:
             text = "The turn budget is used up; answer now, without further tools."
-            return Verdict("finalise", text, used_up=True)
-        return Verdict()
+            return GuardVerdict("finalise", text, used_up=True)
+        return GuardVerdict()
 
-    def _after_malformed(self, calls: Sequence[Called]) -> Verdict:
+    def _after_malformed(self, calls: Sequence[ModelCall]) -> GuardVerdict:
         malformed = "|".join(f"{call.name}:{call.malformed}" for call in calls if call.malformed is not None)
         last, count = self._malformed
         self._malformed = (malformed, (count + 1 if malformed == last else 1) if malformed else 0)
         if self._malformed_limit and self._malformed[1] >= self._malformed_limit:
-            return Verdict("abort", "The model keeps sending the same malformed tool call.")
-        return Verdict()
+            return GuardVerdict("abort", "The model keeps sending the same malformed tool call.")
+        return GuardVerdict()
 
-    def _after_failures(self, signatures: list[str]) -> Verdict:
+    def _after_failures(self, signatures: list[str]) -> GuardVerdict:
         self._failures.update(signatures)
         if not self._failure_limit:
-            return Verdict()
+            return GuardVerdict()
         worst = max((self._failures[signature] for signature in signatures), default=0)
         if worst >= self._failure_limit:
-            return Verdict(
+            return GuardVerdict(
                 "finalise", f"The same tool call failed {worst} times; answer now, without further tools."
             )
         if worst == self._failure_limit - 1 and worst > 1:
-            return Verdict("warn", "This tool call failed again in the same way. Try something else.")
-        return Verdict()
+            return GuardVerdict("warn", "This tool call failed again in the same way. Try something else.")
+        return GuardVerdict()
 
-    def _after_all_failed(self, every_call_failed: bool) -> Verdict:
+    def _after_all_failed(self, every_call_failed: bool) -> GuardVerdict:
         self._all_failed = self._all_failed + 1 if every_call_failed else 0
         if self._all_failed >= _ALL_FAILED_STOP:
-            return Verdict(
+            return GuardVerdict(
                 "finalise",
                 f"Nothing worked in {self._all_failed} rounds; answer now, without further tools.",
             )
         if self._all_failed == _ALL_FAILED_WARN:
-            return Verdict("warn", "Nothing worked in three rounds. Think again about what goes wrong.")
-        return Verdict()
+            return GuardVerdict("warn", "Nothing worked in three rounds. Think again about what goes wrong.")
+        return GuardVerdict()
 
-    def _after_cycle(self, signature: str) -> Verdict:
+    def _after_cycle(self, signature: str) -> GuardVerdict:
         self._rounds = [*self._rounds[-_REMEMBERED:], signature]
         repeats = max(self._repeats(length) for length in range(_SHORTEST_CYCLE, _LONGEST_CYCLE + 1))
         if repeats >= _CYCLE_STOP:
-            return Verdict("finalise", "The same tool calls are repeated; answer now, without further tools.")
+            return GuardVerdict(
+                "finalise", "The same tool calls are repeated; answer now, without further tools."
+            )
         if repeats == _CYCLE_WARN:
-            return Verdict("warn", "You are repeating the same tool calls. Use what you already know.")
-        return Verdict()
+            return GuardVerdict("warn", "You are repeating the same tool calls. Use what you already know.")
+        return GuardVerdict()
 
     def _repeats(self, length: int) -> int:
         """How many times the last `length` rounds were already there, one after the other, before them."""
@@ -120,7 +122,7 @@ class Guard:
         return count
 
 
-def _signature(call: Called) -> str:
+def _signature(call: ModelCall) -> str:
     try:
         return f"{call.name}:{digest(dict(call.arguments))}"
     except ValueError:  # a lone surrogate, or a number that is not finite: unequal to anything but itself

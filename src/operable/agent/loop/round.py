@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from operable.agent.loop.cancellation import Cancellation
-from operable.agent.provider.model import Called
-from operable.agent.session.history import ToolOutput
-from operable.agent.tool.ability import Ability, Outcome, Scene
-from operable.agent.tool.permissions import Decision, Desk
+from operable.agent.provider.model import ModelCall
+from operable.agent.session.history import ToolOutputBlock
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
+from operable.agent.tool.permissions import PermissionDecision, ToolPermissions
 from operable.agent.tool.workspace import Reach, reach
 from operable.wire import json_stream as protocol
 
@@ -27,17 +27,17 @@ _SIDE_BY_SIDE = 8  # more would not be faster, and each holds a thread
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RequestedCall:
     """A call of the model, with the tool that it means (None: no tool has that name)."""
 
-    called: Called
+    called: ModelCall
     ability: Ability | None
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class FinishedCall:
     call_id: str
-    outcome: Outcome
+    outcome: AbilityOutcome
 
 
 Emit = Callable[[protocol.Event], None]
@@ -46,24 +46,26 @@ Emit = Callable[[protocol.Event], None]
 class Round:
     """`run()` gives the outputs in the order of the calls; events are emitted as things happen."""
 
-    def __init__(self, calls: Sequence[Call], *, msg_id: str, desk: Desk, scene: Scene, emit: Emit) -> None:
+    def __init__(
+        self, calls: Sequence[RequestedCall], *, msg_id: str, desk: ToolPermissions, scene: Scene, emit: Emit
+    ) -> None:
         self._calls = {call.called.call_id: call for call in calls}
         self._msg_id = msg_id
         self._desk = desk
         self._scene = scene
         self._approved: set[str] = set()
         self._emit = emit
-        self._happenings: queue.SimpleQueue[Decision | Done | None] = queue.SimpleQueue()
-        self._waiting: dict[str, Call] = {}  # asked, not decided
+        self._happenings: queue.SimpleQueue[PermissionDecision | FinishedCall | None] = queue.SimpleQueue()
+        self._waiting: dict[str, RequestedCall] = {}  # asked, not decided
         self._reached: dict[str, Reach] = {}  # call -> what it would touch when it was decided about
-        self._allowed: list[Call] = []  # to be run one after the other
-        self._side_by_side: list[Call] = []
+        self._allowed: list[RequestedCall] = []  # to be run one after the other
+        self._side_by_side: list[RequestedCall] = []
         self._running: set[str] = set()
         self._exclusive: str | None = None
-        self._outputs: dict[str, ToolOutput] = {}
+        self._outputs: dict[str, ToolOutputBlock] = {}
         self.failed: list[str] = []  # ids of calls that ended in an error
 
-    def run(self) -> list[ToolOutput]:
+    def run(self) -> list[ToolOutputBlock]:
         cancellation: Cancellation = self._scene.cancellation
         with cancellation.waking(lambda: self._happenings.put(None)):
             self._announce()
@@ -72,23 +74,23 @@ class Round:
                 happening = self._happenings.get()
                 if cancellation.cancelled:
                     self._stop(happening)
-                elif isinstance(happening, Decision):
+                elif isinstance(happening, PermissionDecision):
                     self._decided(happening)
-                elif isinstance(happening, Done):
+                elif isinstance(happening, FinishedCall):
                     self._done(happening)
         return [self._outputs[call_id] for call_id in self._calls]
 
     def _announce(self) -> None:
         """Refuse what cannot be run, ask about what needs a word, queue the rest."""
-        asked: list[tuple[Call, Ability]] = []
+        asked: list[tuple[RequestedCall, Ability]] = []
         for call_id, call in self._calls.items():
             ability = call.ability
             if ability is None:
-                self._settle(call, Outcome(f"Unknown tool: {call.called.name}", ok=False))
+                self._settle(call, AbilityOutcome(f"Unknown tool: {call.called.name}", ok=False))
                 continue
             reached = self._reach(call.called, ability)
             if isinstance(reached, str):
-                self._settle(call, Outcome(reached, ok=False))
+                self._settle(call, AbilityOutcome(reached, ok=False))
                 continue
             self._reached[call_id] = reached
             if self._desk.permissions.allows(ability, each_time=reached.each_time):
@@ -107,7 +109,7 @@ class Round:
         for call, ability in asked:
             self._emit(self._request(call, ability))
 
-    def _reach(self, called: Called, ability: Ability) -> Reach | str:
+    def _reach(self, called: ModelCall, ability: Ability) -> Reach | str:
         """What a call would touch; or why it cannot be made at all."""
         if called.malformed is not None:
             return f"The arguments of {ability.name} are not a JSON object: {called.malformed[:200]}"
@@ -116,7 +118,7 @@ class Round:
         except ValueError as error:  # a NUL, or not valid UTF-8
             return f"{ability.name}: that is not a path: {error}"
 
-    def _request(self, call: Call, ability: Ability) -> protocol.Event:
+    def _request(self, call: RequestedCall, ability: Ability) -> protocol.Event:
         arguments = dict(call.called.arguments)
         tool = protocol.FrameTool(
             name=call.called.name,
@@ -126,7 +128,7 @@ class Round:
         )
         return protocol.ToolRequestFrame(msg_id=self._msg_id, call_id=call.called.call_id, tool=tool)
 
-    def _description(self, call: Call, ability: Ability) -> str:
+    def _description(self, call: RequestedCall, ability: Ability) -> str:
         """With the reason for a question that an earlier permission did not answer, and the file that is really meant."""
         described = ability.describe(call.called.arguments)
         reached = self._reached[call.called.call_id]
@@ -136,10 +138,10 @@ class Round:
             described += f" (it takes effect by itself: {', '.join(reached.files)})"
         return described
 
-    def _queue(self, call: Call, ability: Ability) -> None:
+    def _queue(self, call: RequestedCall, ability: Ability) -> None:
         (self._side_by_side if ability.concurrent else self._allowed).append(call)
 
-    def _decided(self, decision: Decision) -> None:
+    def _decided(self, decision: PermissionDecision) -> None:
         call = self._waiting.pop(decision.call_id)
         assert call.ability is not None  # noqa: S101 - only calls of known tools are asked about
         if decision.allowed:
@@ -148,7 +150,7 @@ class Round:
             return
         reason = decision.reason or _DENIED
         self._emit(protocol.ToolCancelledFrame(msg_id=self._msg_id, call_id=decision.call_id, reason=reason))
-        self._outputs[decision.call_id] = ToolOutput(
+        self._outputs[decision.call_id] = ToolOutputBlock(
             decision.call_id, f"Tool denied: {reason}", is_error=True
         )
 
@@ -161,7 +163,7 @@ class Round:
             self._exclusive = call.called.call_id
             self._start(call)
 
-    def _start(self, call: Call) -> None:
+    def _start(self, call: RequestedCall) -> None:
         assert call.ability is not None  # noqa: S101 - see _announce
         call_id, ability = call.called.call_id, call.ability
         self._running.add(call_id)
@@ -180,16 +182,16 @@ class Round:
             outside, approved = self._reached[call_id].outside, call_id in self._approved
             outcome = ability.run(arguments, replace(self._scene, granted=outside, approved=approved))
         except Exception as error:  # noqa: BLE001 - a fault of one tool must not end the conversation; the model sees it
-            outcome = Outcome(f"{ability.name} failed: {type(error).__name__}: {error}", ok=False)
-        self._happenings.put(Done(call_id, outcome))
+            outcome = AbilityOutcome(f"{ability.name} failed: {type(error).__name__}: {error}", ok=False)
+        self._happenings.put(FinishedCall(call_id, outcome))
 
-    def _done(self, done: Done) -> None:
+    def _done(self, done: FinishedCall) -> None:
         self._running.discard(done.call_id)
         if self._exclusive == done.call_id:
             self._exclusive = None
         self._settle(self._calls[done.call_id], done.outcome)
 
-    def _settle(self, call: Call, outcome: Outcome) -> None:
+    def _settle(self, call: RequestedCall, outcome: AbilityOutcome) -> None:
         call_id = call.called.call_id
         # Before it is cut: half of a secret would not be known as one.
         shown = self._scene.known.text(outcome.output)
@@ -207,17 +209,17 @@ class Round:
                 metadata=self._scene.known.value(outcome.metadata),
             )
         )
-        self._outputs[call_id] = ToolOutput(call_id, text, is_error=not outcome.ok, image=outcome.image)
+        self._outputs[call_id] = ToolOutputBlock(call_id, text, is_error=not outcome.ok, image=outcome.image)
 
-    def _stop(self, happening: Decision | Done | None) -> None:
+    def _stop(self, happening: PermissionDecision | FinishedCall | None) -> None:
         """Cancelled: what has just ended still counts; everything else ends here and now."""
-        if isinstance(happening, Done):
+        if isinstance(happening, FinishedCall):
             self._done(happening)
         self._desk.withdraw(list(self._waiting))
         for call_id in self._calls:
             if call_id not in self._outputs:
                 self._emit(protocol.ToolCancelledFrame(msg_id=self._msg_id, call_id=call_id, reason=STOPPED))
-                self._outputs[call_id] = ToolOutput(call_id, STOPPED, is_error=True)
+                self._outputs[call_id] = ToolOutputBlock(call_id, STOPPED, is_error=True)
 
 
 def excerpt(text: str, cap: int) -> str:

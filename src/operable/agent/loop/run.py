@@ -11,12 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from operable.agent.loop.cancellation import Cancellation, Cancelled
-from operable.agent.loop.guards import Verdict
-from operable.agent.loop.round import Call, Emit, Round
-from operable.agent.loop.subagents import Allowance, Spawner
-from operable.agent.provider.model import Called, Finished, ModelError, Piece, Retrying, Said, Thought
-from operable.agent.session.conversation import Conversation
-from operable.agent.session.history import Block, Text, Thinking, Tokens, ToolUse, Turn
+from operable.agent.loop.guards import GuardVerdict
+from operable.agent.loop.round import Emit, RequestedCall, Round
+from operable.agent.loop.subagents import Spawner, SubagentAllowance
+from operable.agent.provider.model import (
+    Finished,
+    ModelCall,
+    ModelError,
+    ModelText,
+    ModelThought,
+    Piece,
+    Retrying,
+)
+from operable.agent.session.conversation import SessionConversation
+from operable.agent.session.history import Block, HistoryTurn, TextBlock, ThinkingBlock, Tokens, ToolUseBlock
 from operable.kernel.redact import redact_text
 from operable.wire import json_stream as protocol
 
@@ -32,23 +40,23 @@ _OF_A_CALL = (
 )
 
 
-class Answer:
+class ModelAnswer:
     def __init__(self) -> None:
-        self._pieces: list[Said | Thought | Called] = []
+        self._pieces: list[ModelText | ModelThought | ModelCall] = []
 
-    def add(self, piece: Said | Thought | Called) -> None:
+    def add(self, piece: ModelText | ModelThought | ModelCall) -> None:
         self._pieces.append(piece)
 
     @property
     def text(self) -> str:
-        return "".join(piece.text for piece in self._pieces if isinstance(piece, Said))
+        return "".join(piece.text for piece in self._pieces if isinstance(piece, ModelText))
 
     @property
-    def calls(self) -> list[Called]:
-        return [piece for piece in self._pieces if isinstance(piece, Called)]
+    def calls(self) -> list[ModelCall]:
+        return [piece for piece in self._pieces if isinstance(piece, ModelCall)]
 
     def drop_calls(self) -> None:
-        self._pieces = [piece for piece in self._pieces if not isinstance(piece, Called)]
+        self._pieces = [piece for piece in self._pieces if not isinstance(piece, ModelCall)]
 
     def blocks(self) -> tuple[Block, ...]:
         """The assistant's turn."""
@@ -56,38 +64,38 @@ class Answer:
         said: list[str] = []
         thought: list[str] = []
         for piece in self._pieces:
-            if not isinstance(piece, Said):
-                _close(blocks, said, Text)
-            if not isinstance(piece, Thought):
-                _close(blocks, thought, Thinking)
+            if not isinstance(piece, ModelText):
+                _close(blocks, said, TextBlock)
+            if not isinstance(piece, ModelThought):
+                _close(blocks, thought, ThinkingBlock)
             match piece:
-                case Said(text):
+                case ModelText(text):
                     said.append(text)
-                case Called(call_id, name, arguments):
-                    blocks.append(ToolUse(call_id, name, dict(arguments)))
-                case Thought(text, signature, data):
+                case ModelCall(call_id, name, arguments):
+                    blocks.append(ToolUseBlock(call_id, name, dict(arguments)))
+                case ModelThought(text, signature, data):
                     thought.append(text)
                     if signature or data is not None:
-                        blocks.append(Thinking("".join(thought), signature, data))
+                        blocks.append(ThinkingBlock("".join(thought), signature, data))
                         thought.clear()
-        _close(blocks, said, Text)
-        _close(blocks, thought, Thinking)
+        _close(blocks, said, TextBlock)
+        _close(blocks, thought, ThinkingBlock)
         return tuple(blocks)
 
 
-class Run:
+class AgentRun:
     """`work` in a thread of its own; `stop` from the thread that serves the host. A sub-agent shares its parent's
     cancellation.
     """
 
     def __init__(
         self,
-        conversation: Conversation,
+        conversation: SessionConversation,
         msg_id: str,
         emit: Emit,
         *,
         cancellation: Cancellation | None = None,
-        allowance: Allowance | None = None,
+        allowance: SubagentAllowance | None = None,
     ) -> None:
         self._conversation = conversation
         self._msg_id = msg_id
@@ -125,7 +133,7 @@ class Run:
         """Answer these blocks of the user (or what makes them, if that takes time); `at_end` follows the end."""
         self._emit(protocol.StreamStartFrame(msg_id=self._msg_id))
         try:
-            self._conversation.add(Turn("user", tuple(blocks() if callable(blocks) else blocks)))
+            self._conversation.add(HistoryTurn("user", tuple(blocks() if callable(blocks) else blocks)))
             self._answer()
         except Cancelled:
             self._conversation.close_open_calls()
@@ -176,34 +184,34 @@ class Run:
                     last = verdict.action == "finalise"
                     limited = verdict.used_up
 
-    def _ask(self, *, with_tools: bool) -> Answer:
+    def _ask(self, *, with_tools: bool) -> ModelAnswer:
         """One model call; what it has said is kept also when it is cut off, because the user has seen it."""
         if note := self._conversation.compact(self.cancellation, self.count):
             self._info(note)
-        answer = Answer()
+        answer = ModelAnswer()
         try:
             for piece in self._conversation.stream(self.cancellation, with_tools=with_tools):
                 self._heard(answer, piece)
         except (Cancelled, ModelError):
             if answer.text:
-                self._conversation.add(Turn("assistant", (Text(answer.text),)))
+                self._conversation.add(HistoryTurn("assistant", (TextBlock(answer.text),)))
             raise
         if not with_tools:
             answer.drop_calls()  # it was not offered any, and results will not follow
         if blocks := answer.blocks():
-            self._conversation.add(Turn("assistant", blocks))
+            self._conversation.add(HistoryTurn("assistant", blocks))
         return answer
 
-    def _heard(self, answer: Answer, piece: Piece) -> None:
+    def _heard(self, answer: ModelAnswer, piece: Piece) -> None:
         match piece:
-            case Said(text):
+            case ModelText(text):
                 answer.add(piece)
                 self._emit(protocol.TextDeltaFrame(msg_id=self._msg_id, text=text))
-            case Thought(text):
+            case ModelThought(text):
                 answer.add(piece)
                 if text:
                     self._emit(protocol.ThinkingFrame(msg_id=self._msg_id, text=text))
-            case Called():
+            case ModelCall():
                 answer.add(replace(piece, call_id=self._conversation.desk.own_id(piece.call_id)))
             case Retrying(message):
                 self._info(message)
@@ -212,22 +220,22 @@ class Run:
                 self.count(tokens)
                 self._conversation.heard(tokens)
 
-    def _round(self, calls: list[Called]) -> Verdict:
+    def _round(self, calls: list[ModelCall]) -> GuardVerdict:
         conversation = self._conversation
         tools = Round(
-            [Call(called, conversation.ability(called.name)) for called in calls],
+            [RequestedCall(called, conversation.ability(called.name)) for called in calls],
             msg_id=self._msg_id,
             desk=conversation.desk,
             scene=replace(conversation.scene(self.cancellation), spawn=self._spawner.spawn),
             emit=self._emit,
         )
         outputs = tools.run()
-        conversation.add(Turn("user", tuple(outputs)))
+        conversation.add(HistoryTurn("user", tuple(outputs)))
         self._save()
         self.cancellation.check()
         return self._guard.after_round(calls, set(tools.failed))
 
-    def _sub_agent(self, conversation: Conversation, emit: Emit) -> "Run":
+    def _sub_agent(self, conversation: SessionConversation, emit: Emit) -> "AgentRun":
         """The run of a sub-agent: its calls are asked about and reported as ours are, under our message."""
 
         def pass_on(event: protocol.Event) -> None:
@@ -235,7 +243,7 @@ class Run:
             if isinstance(event, _OF_A_CALL):
                 self._emit(event)
 
-        return Run(
+        return AgentRun(
             conversation,
             self._msg_id,
             pass_on,
@@ -279,7 +287,7 @@ class Run:
 # own.
 
 
-def _close(blocks: list[Block], pieces: list[str], kind: type[Text] | type[Thinking]) -> None:
+def _close(blocks: list[Block], pieces: list[str], kind: type[TextBlock] | type[ThinkingBlock]) -> None:
     if text := "".join(pieces):
         blocks.append(kind(text))
     pieces.clear()

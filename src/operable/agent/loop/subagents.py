@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from operable.agent.loop.round import Emit
-from operable.agent.session.conversation import Conversation
-from operable.agent.session.history import Block, Text, Tokens, Turn
+from operable.agent.session.conversation import SessionConversation
+from operable.agent.session.history import Block, HistoryTurn, TextBlock, Tokens
 from operable.agent.session.store import NullStore
-from operable.agent.tool.ability import Outcome
+from operable.agent.tool.ability import AbilityOutcome
 from operable.wire import json_stream as protocol
 
 SIDE_BY_SIDE = 5
@@ -30,12 +30,12 @@ _PROMPT = (
 
 
 class SubRun(Protocol):
-    """A `Run`, which cannot be imported here because it makes these."""
+    """An `AgentRun`, which cannot be imported here because it makes these."""
 
     def work(self, blocks: Sequence[Block]) -> None: ...
 
 
-class Allowance:
+class SubagentAllowance:
     """How many sub-agents one message of the person may still have, at all depths together."""
 
     def __init__(self) -> None:
@@ -58,23 +58,23 @@ class Spawner:
 
     def __init__(
         self,
-        conversation: Conversation,
-        make_run: Callable[[Conversation, Emit], SubRun],
+        conversation: SessionConversation,
+        make_run: Callable[[SessionConversation, Emit], SubRun],
         count: Callable[[Tokens], None],
-        allowance: Allowance | None,
+        allowance: SubagentAllowance | None,
     ) -> None:
         self._conversation = conversation
         self._make_run = make_run
         self._count = count
-        self.allowance = allowance or Allowance()
+        self.allowance = allowance or SubagentAllowance()
 
-    def spawn(self, tasks: Sequence[tuple[str, str]]) -> list[Outcome]:
+    def spawn(self, tasks: Sequence[tuple[str, str]]) -> list[AbilityOutcome]:
         """Run all of them, and give their answers in the same order. The depth is checked by not offering the tool."""
         if self._conversation.depth >= MAX_DEPTH:
-            return [Outcome("Sub-agents of this depth cannot spawn", ok=False) for _ in tasks]
+            return [AbilityOutcome("Sub-agents of this depth cannot spawn", ok=False) for _ in tasks]
         if (problem := self.allowance.take(len(tasks))) is not None:
-            return [Outcome(problem, ok=False) for _ in tasks]
-        answers: list[Outcome] = [Outcome("", ok=False) for _ in tasks]
+            return [AbilityOutcome(problem, ok=False) for _ in tasks]
+        answers: list[AbilityOutcome] = [AbilityOutcome("", ok=False) for _ in tasks]
         threads = [
             threading.Thread(
                 target=self._play, args=(prompt, answers, position), daemon=True, name=f"sub-agent {name}"
@@ -87,7 +87,7 @@ class Spawner:
             thread.join()
         return answers
 
-    def _play(self, prompt: str, answers: list[Outcome], position: int) -> None:
+    def _play(self, prompt: str, answers: list[AbilityOutcome], position: int) -> None:
         parent = self._conversation
         toolbox = dict(parent.toolbox)
         if parent.depth + 1 >= MAX_DEPTH:
@@ -105,18 +105,18 @@ class Spawner:
             if isinstance(event, protocol.ErrorFrame):
                 problems.append(event.error.message)
 
-        self._make_run(conversation, hear).work([Text(prompt)])
+        self._make_run(conversation, hear).work([TextBlock(prompt)])
         self._count(conversation.tokens)
         answers[position] = _answer(conversation.turns, problems)
 
 
-def _answer(turns: Sequence[Turn], problems: list[str]) -> Outcome:
+def _answer(turns: Sequence[HistoryTurn], problems: list[str]) -> AbilityOutcome:
     last = turns[-1] if turns else None
     text = "".join(
         block.text
         for block in (last.blocks if last is not None and last.role == "assistant" else ())
-        if isinstance(block, Text)
+        if isinstance(block, TextBlock)
     )
     if problems:
-        return Outcome("\n".join(filter(None, [f"Failed: {problems[-1]}", text])), ok=False)
-    return Outcome(text, ok=True) if text else Outcome("It gave no answer.", ok=False)
+        return AbilityOutcome("\n".join(filter(None, [f"Failed: {problems[-1]}", text])), ok=False)
+    return AbilityOutcome(text, ok=True) if text else AbilityOutcome("It gave no answer.", ok=False)

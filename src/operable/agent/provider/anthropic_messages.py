@@ -15,10 +15,19 @@ from typing import Any
 
 from operable.agent.provider.claude_facts import thinks_adaptively
 from operable.agent.provider.errors import Broken, broke_off, explained, unreadable
-from operable.agent.provider.model import Finished, Piece, Request, Said, Thought
+from operable.agent.provider.model import Finished, ModelRequest, ModelText, ModelThought, Piece
 from operable.agent.provider.stream import ProviderSession, Rehearsal, sse
 from operable.agent.provider.turns import called, merged
-from operable.agent.session.history import Block, Image, Text, Thinking, Tokens, ToolOutput, ToolUse, Turn
+from operable.agent.session.history import (
+    Block,
+    HistoryTurn,
+    ImageBlock,
+    TextBlock,
+    ThinkingBlock,
+    Tokens,
+    ToolOutputBlock,
+    ToolUseBlock,
+)
 
 _CACHED = {"cache_control": {"type": "ephemeral"}}
 _SMALLEST_BUDGET = 1024  # the API's own limit
@@ -69,7 +78,7 @@ def _explained(error: Exception) -> Broken:
     return explained(anthropic, error)
 
 
-async def _answer(client: Any, request: Request) -> AsyncGenerator[Piece, None]:
+async def _answer(client: Any, request: ModelRequest) -> AsyncGenerator[Piece, None]:
     stream = await client.messages.create(**parameters(request), stream=True)
     async with stream:
         reading = _Reading()
@@ -78,7 +87,7 @@ async def _answer(client: Any, request: Request) -> AsyncGenerator[Piece, None]:
                 yield piece
 
 
-def parameters(request: Request) -> dict[str, Any]:
+def parameters(request: ModelRequest) -> dict[str, Any]:
     """The body of a request."""
     turns = merged(request.turns)
     messages = [_message(turn) for turn in turns]
@@ -95,7 +104,7 @@ def parameters(request: Request) -> dict[str, Any]:
     return body
 
 
-def _tools(request: Request) -> dict[str, Any]:
+def _tools(request: ModelRequest) -> dict[str, Any]:
     """The tools on offer. A history with calls in it is refused without any: its own are declared, and closed."""
     tools: list[dict[str, Any]] = [
         {"name": tool.name, "description": tool.description, "input_schema": dict(tool.schema)}
@@ -104,7 +113,9 @@ def _tools(request: Request) -> dict[str, Any]:
     if tools:
         tools[-1] = {**tools[-1], **_CACHED}
         return {"tools": tools}
-    used = {block.name: None for turn in request.turns for block in turn.blocks if isinstance(block, ToolUse)}
+    used = {
+        block.name: None for turn in request.turns for block in turn.blocks if isinstance(block, ToolUseBlock)
+    }
     if not used:
         return {}
     closed = [{"name": name, "description": "Closed.", "input_schema": {"type": "object"}} for name in used]
@@ -120,42 +131,42 @@ def _think(body: dict[str, Any], budget: int) -> None:
     body["max_tokens"] = max(body["max_tokens"], budget + _ANSWER_ROOM)
 
 
-def _in_foreign_round(turns: Sequence[Turn]) -> bool:
+def _in_foreign_round(turns: Sequence[HistoryTurn]) -> bool:
     """Whether the model is in the middle of a round of tools that began without a signed thought.
 
     The API refuses to think on from there; it happens when thinking was switched on, or the provider changed, between
     a call and its result.
     """
-    if not turns or not any(isinstance(block, ToolOutput) for block in turns[-1].blocks):
+    if not turns or not any(isinstance(block, ToolOutputBlock) for block in turns[-1].blocks):
         return False
     before = next((turn for turn in reversed(turns) if turn.role == "assistant"), None)
     return before is None or not any(
-        isinstance(block, Thinking) and (block.signature or isinstance(block.data, str))
+        isinstance(block, ThinkingBlock) and (block.signature or isinstance(block.data, str))
         for block in before.blocks
     )
 
 
-def _message(turn: Turn) -> dict[str, Any]:
+def _message(turn: HistoryTurn) -> dict[str, Any]:
     # Results of tools come first in a turn: the API refuses them after anything else.
-    blocks = sorted(turn.blocks, key=lambda block: not isinstance(block, ToolOutput))
+    blocks = sorted(turn.blocks, key=lambda block: not isinstance(block, ToolOutputBlock))
     content = [part for block in blocks for part in _parts(block)]
     return {"role": turn.role, "content": content or [{"type": "text", "text": "(nothing)"}]}
 
 
 def _parts(block: Block) -> list[dict[str, Any]]:
     match block:
-        case Text(text):
+        case TextBlock(text):
             return [{"type": "text", "text": text}] if text.strip() else []
-        case Image():
+        case ImageBlock():
             return [_image(block)]
-        case Thinking(data=str(data)):
+        case ThinkingBlock(data=str(data)):
             return [{"type": "redacted_thinking", "data": data}]
-        case Thinking(text, signature):
+        case ThinkingBlock(text, signature):
             # Without its signature a thought cannot be given back; it came from another provider.
             return [{"type": "thinking", "thinking": text, "signature": signature}] if signature else []
-        case ToolUse(call_id, name, arguments):
+        case ToolUseBlock(call_id, name, arguments):
             return [{"type": "tool_use", "id": _own(call_id), "name": name, "input": arguments}]
-        case ToolOutput(call_id, text, is_error, image):
+        case ToolOutputBlock(call_id, text, is_error, image):
             content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
             if image is not None:
                 content.append(_image(image))
@@ -169,7 +180,7 @@ def _own(call_id: str) -> str:
     return _FOREIGN.sub("_", call_id) or "_"
 
 
-def _image(image: Image) -> dict[str, Any]:
+def _image(image: ImageBlock) -> dict[str, Any]:
     return {"type": "image", "source": {"type": "base64", "media_type": image.media_type, "data": image.data}}
 
 
@@ -204,18 +215,18 @@ class _Reading:
         self._open[index], self._parts[index] = block, []
         match block.type:
             case "redacted_thinking":
-                yield Thought("", data=block.data)
+                yield ModelThought("", data=block.data)
             case "text" if block.text:
-                yield Said(block.text)
+                yield ModelText(block.text)
             case "thinking" if block.thinking:
-                yield Thought(block.thinking)
+                yield ModelThought(block.thinking)
 
     def _grew(self, index: int, delta: Any) -> Iterator[Piece]:
         match delta.type:
             case "text_delta" if delta.text:
-                yield Said(delta.text)
+                yield ModelText(delta.text)
             case "thinking_delta" if delta.thinking:
-                yield Thought(delta.thinking)
+                yield ModelThought(delta.thinking)
             case "signature_delta":
                 self._parts[index].append(delta.signature)
             case "input_json_delta":
@@ -231,7 +242,7 @@ class _Reading:
                 yield called(block.id, block.name, text)
             case "thinking":
                 # Also without a signature: it closes the thought.
-                yield Thought("", signature=text or block.signature or "")
+                yield ModelThought("", signature=text or block.signature or "")
 
     def _finished(self) -> Finished:
         if self._stop is None:

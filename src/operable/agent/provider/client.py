@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from operable.agent.provider.model import ConfigurationError, Settings
+from operable.agent.provider.model import ConfigurationError, ProviderSettings
 
 CONNECT_TIMEOUT = 10.0  # seconds until there is a connection
 SILENCE_TIMEOUT = (
@@ -59,7 +59,7 @@ class Door(NamedTuple):
     """whether OpenAI itself answers, and not something that is compatible with it"""
 
 
-def openai_door(settings: Settings) -> Door:
+def openai_door(settings: ProviderSettings) -> Door:
     """`ConfigurationError` when there is no key. A server that needs none still wants a word in its place."""
     key = settings.api_key or settings.environment.get("OPENAI_API_KEY")
     if not key:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from operable.agent.loop.cancellation import Cancellation
-from operable.agent.session.history import Tokens, Turn
+from operable.agent.session.history import HistoryTurn, Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +24,11 @@ class ToolOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ModelRequest:
     """Everything that one model call depends on."""
 
     model: str
-    turns: tuple[Turn, ...]
+    turns: tuple[HistoryTurn, ...]
     system: str = ""
     tools: tuple[ToolOffer, ...] = ()
     max_tokens: int = 8192
@@ -37,19 +37,19 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ModelText:
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class ModelThought:
     text: str
     signature: str = ""
     data: Any = None
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class ModelCall:
     """A complete tool call. `malformed` is the text that was not a JSON object; `arguments` is then empty."""
 
     call_id: str
@@ -71,7 +71,7 @@ class Finished:
     tokens: Tokens
 
 
-Piece = Said | Thought | Called | Retrying | Finished
+Piece = ModelText | ModelThought | ModelCall | Retrying | Finished
 
 
 class ModelError(Exception):
@@ -97,7 +97,7 @@ class ConfigurationError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ProviderSettings:
     """Where to ask, and with which identity; never shown. `environment` is what the process was started with."""
 
     base_url: str | None = None
@@ -105,7 +105,7 @@ class Settings:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
-class Session(Protocol):
+class ModelSession(Protocol):
     """A configured provider; made once per process, before `ready`, without I/O and without its SDK.
 
     Several streams may be under way at once, each in a thread of its own.
@@ -114,7 +114,7 @@ class Session(Protocol):
     def prepare(self) -> None:
         """Load what the first request needs; called once, after `ready`, in a thread of its own. Raises nothing."""
 
-    def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]: ...
+    def stream(self, request: ModelRequest, cancellation: Cancellation) -> Iterator[Piece]: ...
 
     def close(self) -> None:
         """Release connections; called at the end, whether or not a stream is under way."""
@@ -126,7 +126,7 @@ class Model:
 
     name: str
     default_model: str
-    configure: Callable[[Settings], Session]  # ConfigurationError when something is missing
+    configure: Callable[[ProviderSettings], ModelSession]  # ConfigurationError when something is missing
     # model id -> what is known about it; unknown models get cautious defaults
     context_window: Callable[[str], int]
     images: Callable[[str], Literal["supported", "unsupported", "unknown"]]

@@ -11,10 +11,17 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import Any
 
 from operable.agent.provider.errors import Broken, broke_off, explained
-from operable.agent.provider.model import Finished, Piece, Request, Said, Thought
+from operable.agent.provider.model import Finished, ModelRequest, ModelText, ModelThought, Piece
 from operable.agent.provider.stream import ProviderSession, Rehearsal, sse
 from operable.agent.provider.turns import called, merged
-from operable.agent.session.history import Image, Text, Tokens, ToolOutput, ToolUse, Turn
+from operable.agent.session.history import (
+    HistoryTurn,
+    ImageBlock,
+    TextBlock,
+    Tokens,
+    ToolOutputBlock,
+    ToolUseBlock,
+)
 
 _STOPS = {"length": "max_tokens", "content_filter": "refusal"}
 _REASONING = ("reasoning_content", "reasoning")
@@ -31,7 +38,7 @@ _REHEARSED: tuple[dict[str, Any], ...] = (
 def chat_session(client: Callable[[Any], Any], secrets: Sequence[str], *, own: bool) -> ProviderSession:
     """`client` makes an asynchronous client of the `openai` SDK; `own` says whether it asks OpenAI itself."""
 
-    async def answer(client: Any, request: Request) -> AsyncGenerator[Piece, None]:
+    async def answer(client: Any, request: ModelRequest) -> AsyncGenerator[Piece, None]:
         body = parameters(request, own=own)
         # As `extra_body`, which the SDK sends as it is: it would visit every node of every tool's schema otherwise.
         stream = await client.chat.completions.create(
@@ -59,7 +66,7 @@ def openai_explained(error: Exception) -> Broken:
     return explained(openai, error)
 
 
-def parameters(request: Request, *, own: bool) -> dict[str, Any]:
+def parameters(request: ModelRequest, *, own: bool) -> dict[str, Any]:
     """The body of a request."""
     messages: list[dict[str, Any]] = []
     if request.system:
@@ -85,8 +92,8 @@ def parameters(request: Request, *, own: bool) -> dict[str, Any]:
     return body
 
 
-def _assistant(turn: Turn) -> list[dict[str, Any]]:
-    text = "".join(block.text for block in turn.blocks if isinstance(block, Text))
+def _assistant(turn: HistoryTurn) -> list[dict[str, Any]]:
+    text = "".join(block.text for block in turn.blocks if isinstance(block, TextBlock))
     calls = [
         {
             "id": block.call_id,
@@ -94,22 +101,22 @@ def _assistant(turn: Turn) -> list[dict[str, Any]]:
             "function": {"name": block.name, "arguments": json.dumps(block.arguments, ensure_ascii=False)},
         }
         for block in turn.blocks
-        if isinstance(block, ToolUse)
+        if isinstance(block, ToolUseBlock)
     ]
     if not text and not calls:
         return []
     return [{"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}]
 
 
-def _user(turn: Turn) -> list[dict[str, Any]]:
+def _user(turn: HistoryTurn) -> list[dict[str, Any]]:
     """Results of tools are messages of their own and come first; they carry text only, so their images follow."""
-    outputs = [block for block in turn.blocks if isinstance(block, ToolOutput)]
+    outputs = [block for block in turn.blocks if isinstance(block, ToolOutputBlock)]
     messages: list[dict[str, Any]] = [
         {"role": "tool", "tool_call_id": output.call_id, "content": output.text or "(no output)"}
         for output in outputs
     ]
-    parts = [{"type": "text", "text": block.text} for block in turn.blocks if isinstance(block, Text)]
-    parts += [_image(block) for block in turn.blocks if isinstance(block, Image)]
+    parts = [{"type": "text", "text": block.text} for block in turn.blocks if isinstance(block, TextBlock)]
+    parts += [_image(block) for block in turn.blocks if isinstance(block, ImageBlock)]
     parts += [_image(output.image) for output in outputs if output.image is not None]
     if parts:
         # One text as a plain string: some compatible servers read nothing else.
@@ -118,7 +125,7 @@ def _user(turn: Turn) -> list[dict[str, Any]]:
     return messages
 
 
-def _image(image: Image) -> dict[str, Any]:
+def _image(image: ImageBlock) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
 
 
@@ -138,12 +145,12 @@ class _Reading:
         for choice in (chunk.choices or [])[:1]:
             delta = choice.delta
             if thought := next((text for name in _REASONING if (text := getattr(delta, name, None))), None):
-                yield Thought(thought)
+                yield ModelThought(thought)
             if delta.content:
-                yield Said(delta.content)
+                yield ModelText(delta.content)
             if refusal := getattr(delta, "refusal", None):
                 self._refused = True
-                yield Said(refusal)
+                yield ModelText(refusal)
             for part in delta.tool_calls or []:
                 self._grew(part)
             self._stop = choice.finish_reason or self._stop

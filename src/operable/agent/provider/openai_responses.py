@@ -1,7 +1,7 @@
 """The Responses API of OpenAI: our history as its items, and its stream of events back.
 
 Nothing is stored at the vendor (`store` is off): every request carries the whole conversation. Reasoning comes as items
-with encrypted content, which are kept as they came (`Thinking.data`) and given back in their place; without that
+with encrypted content, which are kept as they came (`ThinkingBlock.data`) and given back in their place; without that
 content they could not be read, and are left out.
 """
 
@@ -10,12 +10,20 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from typing import Any
 
 from operable.agent.provider.errors import in_stream
-from operable.agent.provider.model import Finished, Piece, Request, Said, Thought
+from operable.agent.provider.model import Finished, ModelRequest, ModelText, ModelThought, Piece
 from operable.agent.provider.openai_chat import openai_explained
 from operable.agent.provider.openai_facts import reasons
 from operable.agent.provider.stream import ProviderSession, Rehearsal, sse
 from operable.agent.provider.turns import called, merged
-from operable.agent.session.history import Block, Image, Text, Thinking, Tokens, ToolOutput, ToolUse
+from operable.agent.session.history import (
+    Block,
+    ImageBlock,
+    TextBlock,
+    ThinkingBlock,
+    Tokens,
+    ToolOutputBlock,
+    ToolUseBlock,
+)
 
 _THOUGHTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
 _SUMMARY_PART = "response.reasoning_summary_part.added"
@@ -63,7 +71,7 @@ def responses_session(client: Callable[[Any], Any], secrets: Sequence[str]) -> P
     return ProviderSession(client, _answer, openai_explained, rehearsal=rehearsal, secrets=secrets)
 
 
-async def _answer(client: Any, request: Request) -> AsyncGenerator[Piece, None]:
+async def _answer(client: Any, request: ModelRequest) -> AsyncGenerator[Piece, None]:
     # As `extra_body`, which the SDK sends as it is: it would visit every node of every tool's schema otherwise.
     stream = await client.responses.create(stream=True, extra_body=parameters(request))
     async with stream:
@@ -73,7 +81,7 @@ async def _answer(client: Any, request: Request) -> AsyncGenerator[Piece, None]:
                 yield piece
 
 
-def parameters(request: Request) -> dict[str, Any]:
+def parameters(request: ModelRequest) -> dict[str, Any]:
     """The body of a request."""
     items = [item for turn in merged(request.turns) for item in _items(turn.role, turn.blocks)]
     body: dict[str, Any] = {
@@ -106,18 +114,18 @@ def _items(role: str, blocks: Sequence[Block]) -> Iterator[dict[str, Any]]:
     said: list[dict[str, Any]] = []
     for block in blocks:
         match block:
-            case Text(text) if text:
+            case TextBlock(text) if text:
                 said.append({"type": "output_text" if role == "assistant" else "input_text", "text": text})
-            case Image():
+            case ImageBlock():
                 said.append(_image(block))
-            case Thinking(data=Mapping() as data) if data.get("encrypted_content"):
+            case ThinkingBlock(data=Mapping() as data) if data.get("encrypted_content"):
                 yield from _message(role, said)
                 yield {name: data[name] for name in _KEPT if data.get(name) is not None}
-            case ToolUse(call_id, name, arguments):
+            case ToolUseBlock(call_id, name, arguments):
                 yield from _message(role, said)
                 text = json.dumps(arguments, ensure_ascii=False)
                 yield {"type": "function_call", "call_id": call_id, "name": name, "arguments": text}
-            case ToolOutput():
+            case ToolOutputBlock():
                 yield _output(block)
     yield from _message(role, said)
 
@@ -128,13 +136,13 @@ def _message(role: str, said: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         said.clear()
 
 
-def _output(output: ToolOutput) -> dict[str, Any]:
+def _output(output: ToolOutputBlock) -> dict[str, Any]:
     text = output.text or "(no output)"
     content = text if output.image is None else [{"type": "input_text", "text": text}, _image(output.image)]
     return {"type": "function_call_output", "call_id": output.call_id, "output": content}
 
 
-def _image(image: Image) -> dict[str, Any]:
+def _image(image: ImageBlock) -> dict[str, Any]:
     return {
         "type": "input_image",
         "image_url": f"data:{image.media_type};base64,{image.data}",
@@ -151,15 +159,15 @@ class _Reading:
     def heard(self, kind: str, event: Any) -> Iterator[Piece]:
         match kind:
             case "response.output_text.delta":
-                yield Said(event.delta)
+                yield ModelText(event.delta)
             case "response.refusal.delta":
                 self._refused = True
-                yield Said(event.delta)
+                yield ModelText(event.delta)
             case _ if kind in _THOUGHTS:
                 self._thought = True
-                yield Thought(event.delta)
+                yield ModelThought(event.delta)
             case _ if kind == _SUMMARY_PART and self._thought:
-                yield Thought("\n\n")  # between the parts of a summary
+                yield ModelThought("\n\n")  # between the parts of a summary
             case "response.output_item.done":
                 yield from self._item(event.item)
             case "response.completed" | "response.incomplete":
@@ -174,7 +182,9 @@ class _Reading:
         match item.type:
             case "reasoning":
                 self._thought = False
-                yield Thought("", data=item.model_dump(mode="json", include=set(_KEPT), exclude_none=True))
+                yield ModelThought(
+                    "", data=item.model_dump(mode="json", include=set(_KEPT), exclude_none=True)
+                )
             case "function_call":
                 self._called = True
                 yield called(item.call_id, item.name, item.arguments or "")

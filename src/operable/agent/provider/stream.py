@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from operable.agent.loop.cancellation import Cancellation, Cancelled
 from operable.agent.provider.errors import Broken, broke_off
-from operable.agent.provider.model import Finished, ModelError, Piece, Request, Retrying, ToolOffer
+from operable.agent.provider.model import Finished, ModelError, ModelRequest, Piece, Retrying, ToolOffer
 from operable.agent.provider.turns import mended, writable
-from operable.agent.session.history import Text, Turn
+from operable.agent.session.history import HistoryTurn, TextBlock
 from operable.kernel.redact import Redactor
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ STREAM_DELAY = 0.5  # seconds before the first of them; the second waits twice a
 STATUS_DELAYS = (1.0, 5.0, 10.0, 30.0, 60.0)  # seconds; for 429 and 5xx, unless the vendor says how long
 LONGEST_WAIT, TOTAL_WAIT = 60.0, 120.0  # a vendor that asks for more is not waited for: the user sees why
 
-Answer = Callable[[Any, Request], AsyncGenerator[Piece, None]]
+Answer = Callable[[Any, ModelRequest], AsyncGenerator[Piece, None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,14 @@ class ProviderSession:
         head = {"content-type": rehearsal.content_type}
         transport = httpx2.MockTransport(lambda _: httpx2.Response(200, headers=head, content=rehearsal.body))
         tool = ToolOffer("Rehearse", "Nothing.", {"type": "object"})
-        request = Request("rehearsal", (Turn("user", (Text("Ready?"),)),), "A rehearsal.", (tool,))
+        request = ModelRequest(
+            "rehearsal", (HistoryTurn("user", (TextBlock("Ready?"),)),), "A rehearsal.", (tool,)
+        )
         async with self._client(transport) as client, aclosing(self._answer(client, request)) as source:
             async for _ in source:
                 pass
 
-    def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
+    def stream(self, request: ModelRequest, cancellation: Cancellation) -> Iterator[Piece]:
         cancellation.check()
         try:
             line = self._take()
@@ -123,7 +125,7 @@ class ProviderSession:
         for line in lines:
             _close(line)
 
-    def _tries(self, line: _Line, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
+    def _tries(self, line: _Line, request: ModelRequest, cancellation: Cancellation) -> Iterator[Piece]:
         patience = _Patience()
         while True:
             said_something = False
@@ -146,7 +148,7 @@ class ProviderSession:
             yield Retrying(told)
             _pause(line.loop, delay, cancellation)
 
-    def _once(self, line: _Line, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
+    def _once(self, line: _Line, request: ModelRequest, cancellation: Cancellation) -> Iterator[Piece]:
         """One request. The first piece is handed over at once, others with all that the same read of the socket brought."""
         import asyncio
 

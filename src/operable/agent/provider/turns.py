@@ -9,18 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from operable.agent.provider.model import Called, Piece, Said, Thought
-from operable.agent.session.history import Text, Turn
+from operable.agent.provider.model import ModelCall, ModelText, ModelThought, Piece
+from operable.agent.session.history import HistoryTurn, TextBlock
 
-_CONTINUED = Turn("user", (Text("(The beginning of the conversation is not shown.)"),))
+_CONTINUED = HistoryTurn("user", (TextBlock("(The beginning of the conversation is not shown.)"),))
 
 
-def merged(turns: Sequence[Turn]) -> list[Turn]:
+def merged(turns: Sequence[HistoryTurn]) -> list[HistoryTurn]:
     """Turns that alternate and begin with the user, as vendors want them; our notices and interruptions do not."""
-    result: list[Turn] = []
+    result: list[HistoryTurn] = []
     for turn in turns:
         if result and result[-1].role == turn.role:
-            result[-1] = Turn(turn.role, (*result[-1].blocks, *turn.blocks))
+            result[-1] = HistoryTurn(turn.role, (*result[-1].blocks, *turn.blocks))
         else:
             result.append(turn)
     if result and result[0].role == "assistant":
@@ -28,7 +28,7 @@ def merged(turns: Sequence[Turn]) -> list[Turn]:
     return result
 
 
-def called(call_id: str, name: str, arguments: str) -> Called:
+def called(call_id: str, name: str, arguments: str) -> ModelCall:
     """A call whose arguments came as text; no text at all means no arguments."""
     parsed: Any
     try:
@@ -36,21 +36,21 @@ def called(call_id: str, name: str, arguments: str) -> Called:
     except (ValueError, RecursionError):
         parsed = None
     if not isinstance(parsed, Mapping):
-        return Called(call_id, name, {}, malformed=arguments)
-    return Called(call_id, name, parsed)
+        return ModelCall(call_id, name, {}, malformed=arguments)
+    return ModelCall(call_id, name, parsed)
 
 
 def writable(piece: Piece) -> Piece:
     """The same piece; half characters in it are replaced."""
     match piece:
-        case Said(text) if not _is_writable(text):
-            return Said(mended(text))
-        case Thought(text) if not _is_writable(text):
+        case ModelText(text) if not _is_writable(text):
+            return ModelText(mended(text))
+        case ModelThought(text) if not _is_writable(text):
             return replace(piece, text=mended(text))
-        case Called(call_id, name, arguments, malformed):
+        case ModelCall(call_id, name, arguments, malformed):
             written = json.dumps([call_id, name, arguments, malformed], ensure_ascii=False)
             if not _is_writable(written):
-                return Called(*json.loads(mended(written)))
+                return ModelCall(*json.loads(mended(written)))
     return piece
 
 

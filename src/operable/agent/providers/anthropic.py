@@ -9,11 +9,11 @@ from typing import Any
 from operable.agent.provider.anthropic_messages import messages_session
 from operable.agent.provider.claude_facts import EFFORTS, context_window, price
 from operable.agent.provider.client import address, http_client, needs
-from operable.agent.provider.model import ConfigurationError, Model, Settings
+from operable.agent.provider.model import ConfigurationError, Model, ProviderSettings
 from operable.agent.provider.stream import ProviderSession
 
 
-def _configure(settings: Settings) -> ProviderSession:
+def _configure(settings: ProviderSettings) -> ProviderSession:
     environment = settings.environment
     key = settings.api_key or environment.get("ANTHROPIC_API_KEY")
     token = None if key else environment.get("ANTHROPIC_AUTH_TOKEN")

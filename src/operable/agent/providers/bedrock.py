@@ -17,7 +17,7 @@ from zlib import crc32
 from operable.agent.provider.anthropic_messages import REHEARSED, messages_session
 from operable.agent.provider.claude_facts import EFFORTS, context_window, price
 from operable.agent.provider.client import address, http_client, needs
-from operable.agent.provider.model import ConfigurationError, Model, Settings
+from operable.agent.provider.model import ConfigurationError, Model, ProviderSettings
 from operable.agent.provider.stream import ProviderSession, Rehearsal
 
 _STRING = 7  # the type of a header whose value is a text
@@ -29,7 +29,7 @@ _ROLES = (
 )
 
 
-def _configure(settings: Settings) -> ProviderSession:
+def _configure(settings: ProviderSettings) -> ProviderSession:
     environment = settings.environment
     region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
     if not region:

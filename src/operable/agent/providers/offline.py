@@ -19,18 +19,18 @@ from collections.abc import Iterator, Sequence
 
 from operable.agent.loop.cancellation import Cancellation, Cancelled
 from operable.agent.provider.model import (
-    Called,
     ConfigurationError,
     Finished,
     Model,
+    ModelCall,
     ModelError,
+    ModelRequest,
+    ModelText,
+    ModelThought,
     Piece,
-    Request,
-    Said,
-    Settings,
-    Thought,
+    ProviderSettings,
 )
-from operable.agent.session.history import Text, Tokens, ToolOutput, Turn
+from operable.agent.session.history import HistoryTurn, TextBlock, Tokens, ToolOutputBlock
 
 _SCRIPT_VARIABLE = "OPERABLE_OFFLINE_SCRIPT"
 _MARK = "script:"
@@ -50,7 +50,7 @@ class _Offline:
     def close(self) -> None:
         return
 
-    def stream(self, request: Request, cancellation: Cancellation) -> Iterator[Piece]:
+    def stream(self, request: ModelRequest, cancellation: Cancellation) -> Iterator[Piece]:
         message, rounds, result = _situation(request.turns)
         script = self._script
         if script is None and message.lstrip().startswith(_MARK):
@@ -65,7 +65,7 @@ class _Offline:
                 case "say" | "think":
                     text = rest.replace("\\n", "\n").replace("{result}", result)
                     spoken += len(text.split())
-                    yield Said(text) if verb == "say" else Thought(text)
+                    yield ModelText(text) if verb == "say" else ModelThought(text)
                 case "wait":
                     _wait(float(rest or "0"), cancellation)
                 case "fail" | "fail!":
@@ -77,12 +77,12 @@ class _Offline:
         yield Finished("tools" if called else "end", tokens)
 
 
-def _situation(turns: Sequence[Turn]) -> tuple[str, int, str]:
+def _situation(turns: Sequence[HistoryTurn]) -> tuple[str, int, str]:
     """The last message of the user, how many rounds of calls came after it, and the output of the last call."""
     rounds, result = 0, ""
     for turn in reversed(turns):
-        outputs = [block for block in turn.blocks if isinstance(block, ToolOutput)]
-        texts = [block.text for block in turn.blocks if isinstance(block, Text)]
+        outputs = [block for block in turn.blocks if isinstance(block, ToolOutputBlock)]
+        texts = [block.text for block in turn.blocks if isinstance(block, TextBlock)]
         if turn.role == "user" and outputs:
             rounds += 1
             result = result or outputs[-1].text
@@ -119,20 +119,20 @@ def _block(steps: Iterator[tuple[str, str]], rounds: int) -> Iterator[tuple[str,
             yield verb, rest
 
 
-def _called(verb: str, rest: str, turns: int, index: int) -> Called:
+def _called(verb: str, rest: str, turns: int, index: int) -> ModelCall:
     name, _, arguments = rest.partition(" ")
     call_id = f"call-{turns}-{index + 1}"
     if verb not in _CALLS:
         raise ModelError(f"The script has an unknown step: {verb}")
     if verb == "malformed":
-        return Called(call_id, name, {}, malformed=arguments)
+        return ModelCall(call_id, name, {}, malformed=arguments)
     try:
         parsed = json.loads(arguments or "{}")
     except ValueError:
         parsed = None
     if not isinstance(parsed, dict):
-        return Called(call_id, name, {}, malformed=arguments)
-    return Called(call_id, name, parsed)
+        return ModelCall(call_id, name, {}, malformed=arguments)
+    return ModelCall(call_id, name, parsed)
 
 
 def _wait(seconds: float, cancellation: Cancellation) -> None:
@@ -145,11 +145,13 @@ def _wait(seconds: float, cancellation: Cancellation) -> None:
         raise Cancelled
 
 
-def _words(turns: Sequence[Turn]) -> int:
-    return sum(len(block.text.split()) for turn in turns for block in turn.blocks if isinstance(block, Text))
+def _words(turns: Sequence[HistoryTurn]) -> int:
+    return sum(
+        len(block.text.split()) for turn in turns for block in turn.blocks if isinstance(block, TextBlock)
+    )
 
 
-def _configure(settings: Settings) -> _Offline:
+def _configure(settings: ProviderSettings) -> _Offline:
     path = settings.environment.get(_SCRIPT_VARIABLE)
     if not path:
         return _Offline(None)

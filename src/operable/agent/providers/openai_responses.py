@@ -5,13 +5,13 @@ model in the encrypted form in which it came.
 """
 
 from operable.agent.provider.client import openai_door
-from operable.agent.provider.model import Model, Settings
+from operable.agent.provider.model import Model, ProviderSettings
 from operable.agent.provider.openai_facts import EFFORTS, context_window, images, price
 from operable.agent.provider.openai_responses import responses_session
 from operable.agent.provider.stream import ProviderSession
 
 
-def _configure(settings: Settings) -> ProviderSession:
+def _configure(settings: ProviderSettings) -> ProviderSession:
     door = openai_door(settings)
     return responses_session(door.client, door.secrets)
 

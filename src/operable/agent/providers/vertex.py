@@ -13,7 +13,7 @@ from typing import Any
 from operable.agent.provider.anthropic_messages import messages_session
 from operable.agent.provider.claude_facts import EFFORTS, context_window, price
 from operable.agent.provider.client import CONNECT_TIMEOUT, address, http_client, needs
-from operable.agent.provider.model import ConfigurationError, Model, Settings
+from operable.agent.provider.model import ConfigurationError, Model, ProviderSettings
 from operable.agent.provider.stream import ProviderSession
 
 _FILE = "GOOGLE_APPLICATION_CREDENTIALS"
@@ -38,7 +38,7 @@ class _Credentials:
         self._inner.refresh(partial(request, timeout=CONNECT_TIMEOUT))
 
 
-def _configure(settings: Settings) -> ProviderSession:
+def _configure(settings: ProviderSettings) -> ProviderSession:
     environment = settings.environment
     project, region = environment.get("VERTEX_PROJECT_ID"), environment.get("VERTEX_REGION")
     missing = [

@@ -4,7 +4,7 @@ import base64
 import os
 from collections.abc import Sequence
 
-from operable.agent.session.history import Block, Image, Text
+from operable.agent.session.history import Block, ImageBlock, TextBlock
 from operable.state.real_file import read_file
 
 IMAGE_LIMIT = 20 * 1024 * 1024
@@ -15,21 +15,21 @@ _MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GI
 def blocks(text: str, files: Sequence[str], workspace: str, *, images: bool) -> list[Block]:
     """The user's turn. Files are named in the text, as the reference agent does; images come along when they can be seen."""
     if not files:
-        return [Text(text)]
+        return [TextBlock(text)]
     listed = "\n".join(files)
     places = (os.path.join(workspace, path) for path in files)
     pictures = [picture for path in places if images and (picture := image(path)) is not None]
-    return [Text(f"{text.strip()}\n\n[Attached files]\n{listed}"), *pictures]
+    return [TextBlock(f"{text.strip()}\n\n[Attached files]\n{listed}"), *pictures]
 
 
-def image(path: str) -> Image | None:
+def image(path: str) -> ImageBlock | None:
     """The image in this file; Returns None if models do not accept its type, or it is too large."""
     try:
         data, _ = read_file(os.path.realpath(path), IMAGE_LIMIT)
     except (OSError, ValueError):
         return None
     media_type = media_type_of(data)
-    return None if media_type is None else Image(media_type, base64.b64encode(data).decode("ascii"))
+    return None if media_type is None else ImageBlock(media_type, base64.b64encode(data).decode("ascii"))
 
 
 def media_type_of(data: bytes) -> str | None:

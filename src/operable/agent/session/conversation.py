@@ -13,9 +13,9 @@ from operable.agent.loop.compaction import Compaction
 from operable.agent.loop.guards import Guard
 from operable.agent.loop.round import STOPPED
 from operable.agent.provider import model as models
-from operable.agent.session.history import Text, Tokens, ToolOutput, ToolUse, Turn
+from operable.agent.session.history import HistoryTurn, TextBlock, Tokens, ToolOutputBlock, ToolUseBlock
 from operable.agent.tool.ability import Ability, Scene
-from operable.agent.tool.permissions import Desk, Permissions
+from operable.agent.tool.permissions import Permissions, ToolPermissions
 from operable.kernel.redact import Known
 from operable.wire.json_stream import SetConfigFrame
 
@@ -38,33 +38,33 @@ class Tuning:
     failure_limit: int = 3
 
 
-class Store(Protocol):
+class ConversationStore(Protocol):
     """Where a session is kept; `operable.agent.session.store` on disk, or nothing at all for a sub-agent."""
 
-    def append(self, turn: Turn) -> None: ...
-    def replace(self, turns: Sequence[Turn]) -> None: ...
+    def append(self, turn: HistoryTurn) -> None: ...
+    def replace(self, turns: Sequence[HistoryTurn]) -> None: ...
 
     def save(self, tokens: Tokens, cost_usd: float | None, model: str) -> str | None:
         """Make it durable; why that is impossible at the moment, else None. Nothing here raises."""
 
 
-class Conversation:
+class SessionConversation:
     """See the module."""
 
     def __init__(
         self,
         *,
         provider: models.Model,
-        session: models.Session,
+        session: models.ModelSession,
         tuning: Tuning,
         toolbox: Mapping[str, Ability],
         workspace: str,
         environment: Mapping[str, str],
-        store: Store,
+        store: ConversationStore,
         permissions: Permissions | None = None,
-        desk: Desk | None = None,
+        desk: ToolPermissions | None = None,
         sandbox: str | None = None,
-        turns: Sequence[Turn] = (),
+        turns: Sequence[HistoryTurn] = (),
         tokens: Tokens | None = None,
         cost_usd: float | None = 0.0,
         depth: int = 0,
@@ -75,7 +75,7 @@ class Conversation:
         self.toolbox = dict(toolbox)
         self.workspace = workspace
         self.environment = environment
-        self.desk = desk or Desk(permissions or Permissions())
+        self.desk = desk or ToolPermissions(permissions or Permissions())
         self.turns = list(turns)
         self.tokens = tokens or Tokens()
         self.cost_usd = cost_usd  # None: some of it was used by a model whose price is not known
@@ -97,9 +97,11 @@ class Conversation:
         """What the tools of a round may use; what they have read is remembered for the session."""
         return replace(self._scene, cancellation=cancellation)
 
-    def branch(self, store: Store, toolbox: Mapping[str, Ability], tuning: Tuning) -> "Conversation":
+    def branch(
+        self, store: ConversationStore, toolbox: Mapping[str, Ability], tuning: Tuning
+    ) -> "SessionConversation":
         """A conversation of its own for a sub-agent: the same model, the same queue of approvals, nothing said yet."""
-        return Conversation(
+        return SessionConversation(
             provider=self.provider,
             session=self.session,
             tuning=tuning,
@@ -159,13 +161,13 @@ class Conversation:
             failure_limit=tuning.failure_limit,
         )
 
-    def add(self, turn: Turn) -> None:
+    def add(self, turn: HistoryTurn) -> None:
         self.turns.append(turn)
         self._store.append(turn)
 
     def remark(self, text: str) -> None:
         """A word from the agent itself to the model."""
-        self.add(Turn("user", (Text(f"[notice] {text}"),)))
+        self.add(HistoryTurn("user", (TextBlock(f"[notice] {text}"),)))
 
     def count(self, tokens: Tokens) -> None:
         """What a model call has used, of this conversation or of a sub-agent."""
@@ -195,17 +197,22 @@ class Conversation:
     def close_open_calls(self) -> None:
         """After a run was cut off: give every call of the last answer a result, so that the history stays valid."""
         answered = {
-            block.call_id for turn in self.turns for block in turn.blocks if isinstance(block, ToolOutput)
+            block.call_id
+            for turn in self.turns
+            for block in turn.blocks
+            if isinstance(block, ToolOutputBlock)
         }
         open_calls = [
             block.call_id
             for turn in self.turns
             for block in turn.blocks
-            if isinstance(block, ToolUse) and block.call_id not in answered
+            if isinstance(block, ToolUseBlock) and block.call_id not in answered
         ]
         if open_calls:
             self.add(
-                Turn("user", tuple(ToolOutput(call_id, STOPPED, is_error=True) for call_id in open_calls))
+                HistoryTurn(
+                    "user", tuple(ToolOutputBlock(call_id, STOPPED, is_error=True) for call_id in open_calls)
+                )
             )
 
     def compact(self, cancellation: Cancellation, count: Callable[[Tokens], None]) -> str | None:
@@ -227,12 +234,12 @@ class Conversation:
         """The model's answer to the history so far."""
         return self.session.stream(self._request(self.turns, with_tools=with_tools), cancellation)
 
-    def _request(self, turns: Sequence[Turn], *, with_tools: bool) -> models.Request:
+    def _request(self, turns: Sequence[HistoryTurn], *, with_tools: bool) -> models.ModelRequest:
         tuning = self.tuning
         offered = [
             tool for tool in self.toolbox.values() if tool.offered({"image_input": tuning.image_input})
         ]
-        return models.Request(
+        return models.ModelRequest(
             model=tuning.model,
             turns=tuple(turns),
             system=tuning.system_prompt,
@@ -245,17 +252,17 @@ class Conversation:
         )
 
     def _summary(
-        self, turns: Sequence[Turn], cancellation: Cancellation, count: Callable[[Tokens], None]
+        self, turns: Sequence[HistoryTurn], cancellation: Cancellation, count: Callable[[Tokens], None]
     ) -> str:
         """The model's own summary of older turns."""
         said = []
         for piece in self.session.stream(self._request(turns, with_tools=False), cancellation):
-            if isinstance(piece, models.Said):
+            if isinstance(piece, models.ModelText):
                 said.append(piece.text)
             elif isinstance(piece, models.Finished):
                 count(piece.tokens)
         return "".join(said)
 
 
-def _call_ids(turns: Sequence[Turn]) -> Iterator[str]:
-    return (block.call_id for turn in turns for block in turn.blocks if isinstance(block, ToolUse))
+def _call_ids(turns: Sequence[HistoryTurn]) -> Iterator[str]:
+    return (block.call_id for turn in turns for block in turn.blocks if isinstance(block, ToolUseBlock))

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from operable.agent.session.history import Tokens, Turn
+from operable.agent.session.history import HistoryTurn, Tokens
 from operable.kernel.errors import Fail
 from operable.state.atomic import opened
 from operable.state.lock import acquire
@@ -19,7 +19,7 @@ from operable.wire.lines import split_lines
 _Kind = TypeVar("_Kind")
 
 
-class State(msgspec.Struct, omit_defaults=True):
+class SessionState(msgspec.Struct, omit_defaults=True):
     """The snapshot."""
 
     id: str
@@ -31,13 +31,13 @@ class State(msgspec.Struct, omit_defaults=True):
     tokens: Tokens = Tokens()
     cost_usd: float | None = 0.0  # None: not known
     sequence: int = 0  # lines of the journal up to this one are in here
-    turns: list[Turn] = []
+    turns: list[HistoryTurn] = []
 
 
-class Line(msgspec.Struct, omit_defaults=True):
+class SessionLine(msgspec.Struct, omit_defaults=True):
     sequence: int
-    turn: Turn | None = None
-    turns: list[Turn] | None = None  # the whole history was replaced
+    turn: HistoryTurn | None = None
+    turns: list[HistoryTurn] | None = None  # the whole history was replaced
     tokens: Tokens | None = None
     cost_usd: float | None = None
     model: str | None = None
@@ -89,11 +89,11 @@ def lock(folder: str, session_id: str) -> int:
     return descriptor
 
 
-def load(folder: str, session_id: str, *, repair: str | None = None) -> State:
+def load(folder: str, session_id: str, *, repair: str | None = None) -> SessionState:
     """`repair`: by the owner of the lock, who repairs what a crash has left; its workspace."""
     try:
         state = _snapshot_of(folder, session_id, repair)
-        journal = _lines(os.path.join(folder, "journal.jsonl"), Line, repair=repair is not None)
+        journal = _lines(os.path.join(folder, "journal.jsonl"), SessionLine, repair=repair is not None)
     except (OSError, msgspec.MsgspecError) as error:
         raise _damaged(session_id, error) from error
     for line in journal:
@@ -120,15 +120,15 @@ def _damaged(session_id: str, error: Exception) -> Fail:
     )
 
 
-def _snapshot_of(folder: str, session_id: str, repair: str | None) -> State:
+def _snapshot_of(folder: str, session_id: str, repair: str | None) -> SessionState:
     try:
         with open(os.path.join(folder, "state.json"), "rb") as file:
-            return msgspec.json.decode(file.read(), type=State)
+            return msgspec.json.decode(file.read(), type=SessionState)
     except FileNotFoundError:
         if repair is None:
             raise
         # Cut off between `ready` and the first snapshot: nothing was said yet.
-        return State(id=session_id, created_at=time.time(), updated_at=time.time(), cwd=repair)
+        return SessionState(id=session_id, created_at=time.time(), updated_at=time.time(), cwd=repair)
 
 
 def _lines(path: str, kind: type[_Kind], *, repair: bool = False) -> list[_Kind]:

@@ -1,6 +1,6 @@
 """What was said so far, as plain values: the messages that go to a model and into the session file.
 
-A history is a list of `Turn`s, alternating between the user and the assistant; tool results are blocks of the user's
+A history is a list of `HistoryTurn`s, alternating between the user and the assistant; tool results are blocks of the user's
 turn, as every vendor has it in one way or another. Providers translate these blocks to their own wire format and
 back.
 """
@@ -10,16 +10,16 @@ from typing import Any, Literal
 import msgspec
 
 
-class Text(msgspec.Struct, frozen=True, omit_defaults=True, tag="text"):
+class TextBlock(msgspec.Struct, frozen=True, omit_defaults=True, tag="text"):
     text: str
 
 
-class Image(msgspec.Struct, frozen=True, omit_defaults=True, tag="image"):
+class ImageBlock(msgspec.Struct, frozen=True, omit_defaults=True, tag="image"):
     media_type: str
     data: str  # base64
 
 
-class Thinking(msgspec.Struct, frozen=True, omit_defaults=True, tag="thinking"):
+class ThinkingBlock(msgspec.Struct, frozen=True, omit_defaults=True, tag="thinking"):
     """Reasoning that must be given back unchanged; `signature` and `data` are the provider's own."""
 
     text: str
@@ -27,23 +27,23 @@ class Thinking(msgspec.Struct, frozen=True, omit_defaults=True, tag="thinking"):
     data: Any = None
 
 
-class ToolUse(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_use"):
+class ToolUseBlock(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_use"):
     call_id: str
     name: str
     arguments: Any
 
 
-class ToolOutput(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_result"):
+class ToolOutputBlock(msgspec.Struct, frozen=True, omit_defaults=True, tag="tool_result"):
     call_id: str
     text: str
     is_error: bool = False
-    image: Image | None = None
+    image: ImageBlock | None = None
 
 
-Block = Text | Image | Thinking | ToolUse | ToolOutput
+Block = TextBlock | ImageBlock | ThinkingBlock | ToolUseBlock | ToolOutputBlock
 
 
-class Turn(msgspec.Struct, frozen=True, omit_defaults=True):
+class HistoryTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     role: Literal["user", "assistant"]
     blocks: tuple[Block, ...]
 

@@ -20,8 +20,8 @@ from urllib.parse import unquote
 import msgspec
 
 from operable.agent.places import new_session, session_folder, session_unwritable
-from operable.agent.session.files import LastUse, Line, State, last_use, load, lock
-from operable.agent.session.history import Text, Tokens, Turn
+from operable.agent.session.files import LastUse, SessionLine, SessionState, last_use, load, lock
+from operable.agent.session.history import HistoryTurn, TextBlock, Tokens
 from operable.kernel.errors import Fail
 from operable.kernel.json import json_line
 from operable.kernel.redact import Known
@@ -33,7 +33,7 @@ _SUMMARY = 80
 _NOT_THE_USERS = ("[history]", "[notice]", "[summary of")  # words of the host or of the agent itself
 
 
-class Listed(msgspec.Struct):
+class StoredSession(msgspec.Struct):
     """One line of a listing."""
 
     id: str
@@ -50,7 +50,7 @@ class Listed(msgspec.Struct):
 class SessionStore:
     """The session of this process. Made by `create` or `resume`; used from any thread, and after `close` not at all."""
 
-    def __init__(self, folder: str, state: State, lock: int) -> None:
+    def __init__(self, folder: str, state: SessionState, lock: int) -> None:
         self._folder = folder
         self._lock = lock
         self._using = threading.Lock()
@@ -66,12 +66,12 @@ class SessionStore:
         self._journal_size = os.fstat(self._journal).st_size
         self._snapshot_size = _size(os.path.join(folder, "state.json"))
 
-    def append(self, turn: Turn) -> None:
+    def append(self, turn: HistoryTurn) -> None:
         with self._using:
             self.state.turns.append(turn)
             self._write(turn=turn)
 
-    def replace(self, turns: Sequence[Turn]) -> None:
+    def replace(self, turns: Sequence[HistoryTurn]) -> None:
         with self._using:
             self.state.turns = list(turns)
             self._write(turns=list(turns))
@@ -110,7 +110,7 @@ class SessionStore:
         self.state.sequence += 1
         if self._closed or self._missing:
             return
-        line = self._masked(Line(sequence=self.state.sequence, **fields))  # type: ignore[arg-type]
+        line = self._masked(SessionLine(sequence=self.state.sequence, **fields))  # type: ignore[arg-type]
         view = memoryview(line)
         try:
             while view:
@@ -121,7 +121,7 @@ class SessionStore:
             return
         self._journal_size += len(line)
 
-    def _masked(self, value: Line | State) -> bytes:
+    def _masked(self, value: SessionLine | SessionState) -> bytes:
         data = json_line(value)
         if not self.known or self.known.data(data) is data:
             return data
@@ -149,7 +149,9 @@ class Sessions:
         if not made:
             new_session({"session_id": session_id}, root=self.root)
         now = time.time()
-        state = State(id=session_id, created_at=now, updated_at=now, cwd=cwd, provider=provider, model=model)
+        state = SessionState(
+            id=session_id, created_at=now, updated_at=now, cwd=cwd, provider=provider, model=model
+        )
         try:
             store = SessionStore(folder, state, lock(folder, session_id))
             store._snapshot()  # noqa: SLF001 - a session that was never saved can also be listed and resumed
@@ -180,7 +182,7 @@ class Sessions:
         except OSError as problem:
             raise session_unwritable(problem) from problem
 
-    def listing(self) -> Iterator[Listed]:
+    def listing(self) -> Iterator[StoredSession]:
         """Newest first; what cannot be read is left out."""
         states = []
         for folder in self._folders():
@@ -189,7 +191,7 @@ class Sessions:
             except Fail:
                 continue
         for state in sorted(states, key=lambda state: state.updated_at, reverse=True):
-            yield Listed(
+            yield StoredSession(
                 state.id,
                 state.created_at,
                 state.updated_at,
@@ -256,10 +258,14 @@ def _last_use(folder: str) -> float:
         return time.time()  # another process is using it at this moment
 
 
-def _summary(state: State) -> str:
+def _summary(state: SessionState) -> str:
     for turn in state.turns:
         for block in turn.blocks:
-            if turn.role == "user" and isinstance(block, Text) and not block.text.startswith(_NOT_THE_USERS):
+            if (
+                turn.role == "user"
+                and isinstance(block, TextBlock)
+                and not block.text.startswith(_NOT_THE_USERS)
+            ):
                 return " ".join(block.text.split())[:_SUMMARY]
     return ""
 
@@ -267,7 +273,7 @@ def _summary(state: State) -> str:
 class NullStore:
     """Forgets everything."""
 
-    def append(self, turn: Turn) -> None: ...
-    def replace(self, turns: Sequence[Turn]) -> None: ...
+    def append(self, turn: HistoryTurn) -> None: ...
+    def replace(self, turns: Sequence[HistoryTurn]) -> None: ...
 
     def save(self, tokens: Tokens, cost_usd: float | None, model: str) -> None: ...

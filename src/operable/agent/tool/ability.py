@@ -1,8 +1,8 @@
 """The contract between the agent's loop and a tool: arguments in, one outcome out.
 
 `run` blocks in a worker thread and may take as long as it says; it must end soon after its cancellation. It raises
-nothing for what can go wrong in the ordinary way: that is an `Outcome` with `ok=False`, which the model reads. The loop
-decides about approval, truncates to `cap`, and turns outcomes into events; a tool knows nothing of the protocol.
+nothing for what can go wrong in the ordinary way: that is an `AbilityOutcome` with `ok=False`, which the model reads. The
+loop decides about approval, truncates to `cap`, and turns outcomes into events; a tool knows nothing of the protocol.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,21 +10,21 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from operable.agent.loop.cancellation import Cancellation
-from operable.agent.session.history import Image
+from operable.agent.session.history import ImageBlock
 from operable.kernel.redact import Known
 
 Category = Literal["info", "edit", "exec", "mcp"]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AbilityOutcome:
     """What a tool has to say."""
 
     output: str
     ok: bool = True
     output_type: Literal["text", "diff", "image"] = "text"
     metadata: Mapping[str, Any] | None = None
-    image: Image | None = None
+    image: ImageBlock | None = None
 
 
 NO_SANDBOX = "none"  # the word of a user who wants none
@@ -46,7 +46,7 @@ class Scene:
     sandbox: str | None = None
     approved: bool = False  # the user approved this call, and not only calls like it
     # Runs sub-agents: [(name, prompt)] -> their answers, in order.
-    spawn: Callable[[Sequence[tuple[str, str]]], list["Outcome"]] | None = None
+    spawn: Callable[[Sequence[tuple[str, str]]], list["AbilityOutcome"]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Ability:
     category: Category
     description: str
     schema: Mapping[str, Any]
-    run: Callable[[Mapping[str, Any], Scene], Outcome]
+    run: Callable[[Mapping[str, Any], Scene], AbilityOutcome]
     describe: Callable[[Mapping[str, Any]], str]  # one line for the person who approves
     cap: int  # characters of output that the model gets; more is cut in the middle
     concurrent: bool = False  # may run beside others of the same round

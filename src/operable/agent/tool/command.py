@@ -55,7 +55,7 @@ _HEAD = _TAIL = 128 * 1024  # more than any tool's cap, so that what is cut is c
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """How a program ended. `status` follows subprocess; `timed_out` and `stopped` say that we ended it."""
 
     stdout: str
@@ -65,7 +65,7 @@ class Ran:
     stopped: bool = False
 
 
-def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = False) -> Ran:
+def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = False) -> CommandResult:
     """Run and wait; Fail when the program cannot be started or the sandbox is not available. `tree`: it may start others,
     which end with it, whatever they do to get away.
     """
@@ -104,11 +104,13 @@ def _hidden(scene: Scene) -> tuple[str, ...]:
     return tuple(path for path in real if not any(f"{place}/".startswith(f"{path}/") for place in shown))
 
 
-def _ran(command: PreparedCommand, scene: Scene, timeout: float) -> Ran:
+def _ran(command: PreparedCommand, scene: Scene, timeout: float) -> CommandResult:
     kept, err = Excerpt(_HEAD, _TAIL), Excerpt(_HEAD, _TAIL)
     with (
         supervise(command, on_stdout=kept.feed, on_stderr=err.feed, timeout=timeout, graces=_GRACES) as run,
         scene.cancellation.waking(lambda: run.reactor.call_soon_threadsafe(run.child.cancel)),
     ):
         end = run.wait()
-    return Ran(kept.text(), err.text(), end.status, end.cause == "deadline", end.cause == "cancelled")
+    return CommandResult(
+        kept.text(), err.text(), end.status, end.cause == "deadline", end.cause == "cancelled"
+    )

@@ -21,8 +21,8 @@ from functools import partial
 from typing import Any
 
 from operable.agent.loop.cancellation import Cancellation
-from operable.agent.session.history import Image
-from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.session.history import ImageBlock
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, redact_text
 from operable.proc.environment import secret_values
@@ -207,7 +207,7 @@ class McpServers:
         numbered = (f"{wanted[-1]}_{number}" for number in itertools.count(2))
         return next(name for name in itertools.chain(wanted, numbered) if name not in taken)
 
-    def _call(self, session: Any, tool: str, arguments: Mapping[str, Any], scene: Scene) -> Outcome:
+    def _call(self, session: Any, tool: str, arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
         """In a tool's thread: the call itself is made in the loop's."""
         assert self._loop is not None  # noqa: S101 - a session has been made
         work: Coroutine[Any, Any, Any] = session.call_tool(
@@ -222,27 +222,27 @@ class McpServers:
             try:
                 return _outcome(future.result(_CALL_TIMEOUT))
             except (Exception, CancelledError) as error:  # noqa: BLE001 - the model sees what a server does wrong
-                return Outcome(_explained(error), ok=False)
+                return AbilityOutcome(_explained(error), ok=False)
 
 
 def _described(server: str, tool: str, _arguments: Mapping[str, Any]) -> str:
     return f"Call {tool} of the MCP server {server}"
 
 
-def _outcome(result: Any) -> Outcome:
+def _outcome(result: Any) -> AbilityOutcome:
     texts, picture = [], None
     for block in result.content:
         match block.type:
             case "text":
                 texts.append(block.text)
             case "image":
-                picture = Image(block.mime_type, block.data)
+                picture = ImageBlock(block.mime_type, block.data)
                 texts.append(f"(image, {block.mime_type})")
             case "resource":
                 texts.append(getattr(block.resource, "text", None) or f"(resource {block.resource.uri})")
             case _:
                 texts.append(f"({block.type})")
-    return Outcome("\n".join(texts), ok=not result.is_error, image=picture)
+    return AbilityOutcome("\n".join(texts), ok=not result.is_error, image=picture)
 
 
 def _explained(error: BaseException) -> str:

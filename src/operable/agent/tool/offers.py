@@ -16,7 +16,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.app.packages import Package, activate
 from operable.app.shelf import find
 from operable.app.trust import Approvals
@@ -28,7 +28,7 @@ from operable.offer.arguments import check_arguments
 from operable.offer.spool import remove
 from operable.offer.words import PLAN, takes_any_words
 from operable.proc.tree.escalation import Graces
-from operable.run.discovery import Source, describe
+from operable.run.discovery import ToolSource, describe
 
 _TIMEOUT = 300.0
 # A stopped run has a second to end; a program that does not listen gets a part of it.
@@ -60,7 +60,7 @@ def _tool(line: str, workspace: str, environment: Mapping[str, str]) -> list[Abi
         raise Fail("usage", "TOOL_UNREADABLE", f"--tool {line}: {error}") from error
     if not words:
         raise Fail("usage", "TOOL_UNREADABLE", "--tool needs a command")
-    description = describe(Source(words, env=environment, cwd=workspace))
+    description = describe(ToolSource(words, env=environment, cwd=workspace))
     capabilities = description.capabilities
     if capabilities is None:
         raise Fail(
@@ -90,12 +90,12 @@ def _app(name: str, workspace: str) -> list[Ability]:
 
 
 def _usage(package: Package) -> Ability:
-    def run(_given: Mapping[str, Any], _scene: Scene) -> Outcome:
+    def run(_given: Mapping[str, Any], _scene: Scene) -> AbilityOutcome:
         try:
             active = activate(package)
         except (Fail, OSError) as error:
-            return Outcome(str(error), ok=False)
-        return Outcome("\n\n".join([active.body, *active.skills.values()]))
+            return AbilityOutcome(str(error), ok=False)
+        return AbilityOutcome("\n\n".join([active.body, *active.skills.values()]))
 
     return Ability(
         name=tool_name(package.slug, "usage"),
@@ -142,7 +142,7 @@ def _ability(owner: str, adapter: Adapter, action: Action, schema: dict[str, Any
     if plans:
         schema = {**schema, "properties": {**schema["properties"], "confirm": _CONFIRM}}
 
-    def run(given: Mapping[str, Any], scene: Scene) -> Outcome:
+    def run(given: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
         try:
             check_arguments(shown, schema, given)
             if not plans:
@@ -150,9 +150,9 @@ def _ability(owner: str, adapter: Adapter, action: Action, schema: dict[str, Any
                 return _outcome(_called(adapter, action, given, action.confirm, scene))
             return _planned(adapter, action, given, scene)
         except asyncio.CancelledError:
-            return Outcome("Stopped", ok=False)
+            return AbilityOutcome("Stopped", ok=False)
         except Fail as error:
-            return Outcome(error.message, ok=False)
+            return AbilityOutcome(error.message, ok=False)
 
     return Ability(
         name=tool_name(owner, action.name),
@@ -167,7 +167,7 @@ def _ability(owner: str, adapter: Adapter, action: Action, schema: dict[str, Any
     )
 
 
-def _planned(adapter: Adapter, action: Action, given: Mapping[str, Any], scene: Scene) -> Outcome:
+def _planned(adapter: Adapter, action: Action, given: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
     """A call of a command that wants a confirmation: without one it is a dry run."""
     arguments = {name: value for name, value in given.items() if name != "confirm"}
     confirmation = given.get("confirm") or False
@@ -203,7 +203,7 @@ async def _no_progress(_done: float, _total: float | None, _message: str | None)
     """The protocol of the agent has no event for it."""
 
 
-def _outcome(result: Result, heading: str = "") -> Outcome:
+def _outcome(result: Result, heading: str = "") -> AbilityOutcome:
     """The result for the model: its events, one a line, the summary last."""
     events = [*result.warnings, *result.entries, *result.errors]
     if result.summary:
@@ -216,7 +216,7 @@ def _outcome(result: Result, heading: str = "") -> Outcome:
     if result.spool is not None:
         remove(result.spool)
         lines.append("(not all of the result is shown; use limit and cursor)")
-    return Outcome("\n".join(lines), ok=result.ok)
+    return AbilityOutcome("\n".join(lines), ok=result.ok)
 
 
 def _described(action: Action, shown: str, about: str, *, plans: bool) -> str:

@@ -16,7 +16,7 @@ _AUTO_EDIT = ("info", "edit")
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PermissionDecision:
     call_id: str
     allowed: bool
     reason: str = ""
@@ -52,13 +52,13 @@ class Permissions:
             self.categories.add(ability.category)
 
 
-class Desk:
+class ToolPermissions:
     """The pending requests of a session, those of its sub-agents included; used from any thread."""
 
     def __init__(self, permissions: Permissions) -> None:
         self.permissions = permissions
         self._lock = threading.Lock()
-        self._pending: dict[str, tuple[Ability | None, Callable[[Decision], None]]] = {}
+        self._pending: dict[str, tuple[Ability | None, Callable[[PermissionDecision], None]]] = {}
         self._call_ids: set[str] = set()
 
     def own_id(self, call_id: str) -> str:
@@ -72,7 +72,12 @@ class Desk:
             return unique
 
     def ask(
-        self, call_id: str, ability: Ability, *, each_time: bool, on_decision: Callable[[Decision], None]
+        self,
+        call_id: str,
+        ability: Ability,
+        *,
+        each_time: bool,
+        on_decision: Callable[[PermissionDecision], None],
     ) -> None:
         with self._lock:
             # An approval of one destructive or far-reaching call says nothing about the next one.
@@ -88,7 +93,7 @@ class Desk:
             lasting, on_decision = pending
             if scope == "always" and lasting is not None:
                 self.permissions.remember(lasting)
-        on_decision(Decision(call_id, allowed=True))
+        on_decision(PermissionDecision(call_id, allowed=True))
         return True
 
     def deny(self, call_id: str, reason: str = "") -> bool:
@@ -97,7 +102,7 @@ class Desk:
             pending = self._pending.pop(call_id, None)
         if pending is None:
             return False
-        pending[1](Decision(call_id, allowed=False, reason=reason))
+        pending[1](PermissionDecision(call_id, allowed=False, reason=reason))
         return True
 
     def withdraw(self, call_ids: list[str]) -> None:

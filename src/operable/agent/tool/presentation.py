@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from operable.agent.loop.cancellation import Cancellation
-from operable.agent.session.conversation import Conversation
-from operable.agent.session.history import ToolUse
+from operable.agent.session.conversation import SessionConversation
+from operable.agent.session.history import ToolUseBlock
 from operable.agent.tool.workspace import reach
 
 # The words of ACP and of `operable.wire.events`.
@@ -35,7 +35,7 @@ _SHOWN = (
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TouchedPlace:
     """What a call touches."""
 
     path: str
@@ -43,7 +43,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """What a call would make of a file; `before` is None for a new one."""
 
     path: str
@@ -55,44 +55,44 @@ def kind_of(name: str, category: str = "") -> str:
     return _KINDS.get(name) or _OF_CATEGORY.get(category, "other")
 
 
-def place_of(arguments: Any, workspace: str) -> Place | None:
+def place_of(arguments: Any, workspace: str) -> TouchedPlace | None:
     given: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
     path = next((given[key] for key in _PATHS if isinstance(given.get(key), str)), None)
     if path is None:
         return None
     line = given.get("offset")
     is_line = isinstance(line, int) and not isinstance(line, bool) and line > 0
-    return Place(os.path.join(workspace, os.path.expanduser(path)), line if is_line else None)
+    return TouchedPlace(os.path.join(workspace, os.path.expanduser(path)), line if is_line else None)
 
 
-def change_of(name: str, arguments: Any, workspace: str) -> Change | None:
+def change_of(name: str, arguments: Any, workspace: str) -> FileChange | None:
     """An edit as its two passages, a write as the whole file; None for a call that changes no file that is known."""
     place = place_of(arguments, workspace)
     if place is None:
         return None
     before, after = arguments.get("old_string"), arguments.get("new_string")
     if name == "Edit" and isinstance(before, str) and isinstance(after, str):
-        return Change(place.path, before, after)
+        return FileChange(place.path, before, after)
     content = arguments.get("content")
     if name == "Write" and isinstance(content, str):
-        return Change(place.path, _contents(place.path), content)
+        return FileChange(place.path, _contents(place.path), content)
     return None
 
 
-def use_of(conversation: Conversation, call_id: str, name: str) -> ToolUse:
+def use_of(conversation: SessionConversation, call_id: str, name: str) -> ToolUseBlock:
     """The call as the model made it; without arguments for one of a sub-agent, whose conversation is elsewhere."""
     return next(
         (
             block
             for turn in reversed(conversation.turns[-2:])
             for block in turn.blocks
-            if isinstance(block, ToolUse) and block.call_id == call_id
+            if isinstance(block, ToolUseBlock) and block.call_id == call_id
         ),
-        ToolUse(call_id, name, {}),
+        ToolUseBlock(call_id, name, {}),
     )
 
 
-def can_last(conversation: Conversation, name: str, arguments: Any) -> bool:
+def can_last(conversation: SessionConversation, name: str, arguments: Any) -> bool:
     """Whether an approval of this call may last; what reaches far, destroys or becomes execution is asked about each
     time.
     """
@@ -102,7 +102,7 @@ def can_last(conversation: Conversation, name: str, arguments: Any) -> bool:
     return not reach(conversation.scene(Cancellation()), ability, arguments).each_time
 
 
-def lasting_scope(conversation: Conversation, name: str, category: str) -> str:
+def lasting_scope(conversation: SessionConversation, name: str, category: str) -> str:
     """What an approval that lasts is for, in words."""
     ability = conversation.ability(name)
     if ability is not None and ability.server is not None:

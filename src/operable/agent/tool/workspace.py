@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from operable.agent.tool.ability import Ability, Outcome, Scene
+from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.state.execution_files import is_execution_file
 
 
@@ -73,12 +73,12 @@ def permitted(scene: Scene, path: str) -> str:
     return real
 
 
-def search(tool: str, arguments: Mapping[str, Any], scene: Scene) -> tuple[str, str] | Outcome:
+def search(tool: str, arguments: Mapping[str, Any], scene: Scene) -> tuple[str, str] | AbilityOutcome:
     """(pattern, real path) of a tool that looks for something; or its answer if it may not, or got none."""
     pattern = arguments.get("pattern")
     if not isinstance(pattern, str) or not pattern:
-        return Outcome(f"{tool} needs a pattern", ok=False)
+        return AbilityOutcome(f"{tool} needs a pattern", ok=False)
     try:
         return pattern, permitted(scene, str(arguments.get("path") or "."))
     except OutsideWorkspaceError as error:
-        return Outcome(str(error), ok=False)
+        return AbilityOutcome(str(error), ok=False)

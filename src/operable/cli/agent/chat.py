@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from operable.cli.agent.conversation import Talk, Wanted
+from operable.cli.agent.conversation import ConversationOptions, Talk
 from operable.cli.agent.manifests import read_text
 from operable.cli.agent.wire import Said
 from operable.kernel.errors import Fail
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _HELP = "/mode ID and /model ID change how it works, /quit ends; everything else goes to the agent."
 
 
-def chatted(context: Context, wanted: Wanted, messages: str | None) -> Iterator[Said]:
+def chatted(context: Context, wanted: ConversationOptions, messages: str | None) -> Iterator[Said]:
     """The events of every turn, for machines; people see them."""
     if messages is None and not context.person:
         line = shlex.join(["operable", "agent", "prompt", wanted.name, "--prompt", "TEXT"])

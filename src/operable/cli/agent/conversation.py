@@ -48,7 +48,7 @@ INSTALLABLE = ("AGENT_NOT_INSTALLED", "VERSION_MISMATCH")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ConversationOptions:
     """What the words of `prompt` and `chat` ask for."""
 
     name: str
@@ -87,7 +87,7 @@ def policy_of(
 class Talk:
     """One session that is being started, and talked in. A context manager: leaving it ends the agent."""
 
-    def __init__(self, context: Context, wanted: Wanted) -> None:
+    def __init__(self, context: Context, wanted: ConversationOptions) -> None:
         self._context = context
         self._wanted = wanted
         self._deadline = None if context.timeout is None else monotonic() + context.timeout

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ABSENT: Any = ...
 
 
-class TextDelta(Event, type="text-delta"):
+class TextDeltaEvent(Event, type="text-delta"):
     """A piece of the agent's answer."""
 
     sessionId: str
@@ -37,7 +37,7 @@ class TextDelta(Event, type="text-delta"):
     at: int = ABSENT
 
 
-class Thought(Event, type="thought"):
+class ThoughtEvent(Event, type="thought"):
     """A piece of the agent's reasoning."""
 
     sessionId: str
@@ -46,7 +46,7 @@ class Thought(Event, type="thought"):
     at: int = ABSENT
 
 
-class ToolCall(Event, type="tool-call"):
+class ToolCallEvent(Event, type="tool-call"):
     """The agent uses a tool: once per call, before its result."""
 
     sessionId: str
@@ -62,7 +62,7 @@ class ToolCall(Event, type="tool-call"):
     at: int = ABSENT
 
 
-class ToolResult(Event, type="tool-result"):
+class ToolResultEvent(Event, type="tool-result"):
     """What a tool gave back: exactly one per tool-call."""
 
     sessionId: str
@@ -74,7 +74,7 @@ class ToolResult(Event, type="tool-result"):
     at: int = ABSENT
 
 
-class AgentPrompt(Event, type="agent-prompt"):
+class AgentPromptEvent(Event, type="agent-prompt"):
     """The agent asks and waits; `toolCallId` is the question that `operable agent answer` takes."""
 
     sessionId: str
@@ -94,7 +94,7 @@ class AgentPrompt(Event, type="agent-prompt"):
     at: int = ABSENT
 
 
-class TurnEnd(Event, type="turn-end"):
+class TurnEndEvent(Event, type="turn-end"):
     """The turn is over: once per message."""
 
     sessionId: str
@@ -105,7 +105,7 @@ class TurnEnd(Event, type="turn-end"):
     at: int = ABSENT
 
 
-class UsageUpdate(Event, type="usage_update"):
+class UsageUpdateEvent(Event, type="usage_update"):
     """Extension: how full the context is, and what the session has cost so far."""
 
     sessionId: str
@@ -118,7 +118,7 @@ class UsageUpdate(Event, type="usage_update"):
     at: int = ABSENT
 
 
-class ModeChange(Event, type="mode_change"):
+class ModeChangeEvent(Event, type="mode_change"):
     """Extension: another mode, model or value of an option."""
 
     sessionId: str
@@ -129,7 +129,7 @@ class ModeChange(Event, type="mode_change"):
     at: int = ABSENT
 
 
-class Notice(Event, type="notice"):
+class NoticeEvent(Event, type="notice"):
     """Extension: something worth knowing that is none of the above (noise on stdout, a drift, a gap in the log)."""
 
     code: str
@@ -140,7 +140,17 @@ class Notice(Event, type="notice"):
     at: int = ABSENT
 
 
-Said = TextDelta | Thought | ToolCall | ToolResult | AgentPrompt | TurnEnd | UsageUpdate | ModeChange | Notice
+Said = (
+    TextDeltaEvent
+    | ThoughtEvent
+    | ToolCallEvent
+    | ToolResultEvent
+    | AgentPromptEvent
+    | TurnEndEvent
+    | UsageUpdateEvent
+    | ModeChangeEvent
+    | NoticeEvent
+)
 
 
 def row(event: AnyEvent) -> Said:

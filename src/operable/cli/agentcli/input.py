@@ -9,7 +9,7 @@ import os
 import re
 from typing import Any
 
-from operable.cli.agentcli.words import Line
+from operable.cli.agentcli.words import ParsedLine
 from operable.flow.canonical import parse
 from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.home import FILE_LIMIT, expanded, home_of
@@ -18,7 +18,7 @@ from operable.flow.operation import Defaults, Operation, Parameter, operation
 _POSITIVE = re.compile(r"[1-9][0-9]{0,15}")
 
 
-def performed(line: Line, defaults: Defaults) -> Any:
+def performed(line: ParsedLine, defaults: Defaults) -> Any:
     """What the operation of this command answers, as that program prints it."""
     asked = operation(line.command.replace(" ", "-"))
     params = _params(asked, line, defaults)
@@ -26,7 +26,7 @@ def performed(line: Line, defaults: Defaults) -> Any:
     return answer if asked.printed is None else asked.printed(answer, params, defaults)
 
 
-def _params(asked: Operation, line: Line, defaults: Defaults) -> dict[str, Any]:
+def _params(asked: Operation, line: ParsedLine, defaults: Defaults) -> dict[str, Any]:
     """Flags first: a wrong one is reported before a manifest is read."""
     params: dict[str, Any] = {}
     offered = [param for param in asked.params if param.agentcli]

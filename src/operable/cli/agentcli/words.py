@@ -42,7 +42,7 @@ class Verb:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ParsedLine:
     """A line that was understood."""
 
     command: str  # "" if there is no such word; "registry add" for commands of a group
@@ -71,7 +71,7 @@ def _family(command: str) -> dict[str, Verb]:
     return {found.verb: Verb.of(found) for found in sorted(own, key=lambda it: it.place)}
 
 
-def read_line(argv: list[str]) -> Line:
+def read_line(argv: list[str]) -> ParsedLine:
     """The line as one of the commands; FlowError with the message that fits."""
     command = _command_of(argv)
     family = _family(command) if command else {}
@@ -82,9 +82,9 @@ def read_line(argv: list[str]) -> Line:
     known_values = GLOBAL_VALUES.union(*(verb.values for verb in family.values()))
     words, flags, values = _parts(argv, command, known_flags, known_values)
     if "version" in flags and not command:
-        return Line("version", [], flags, values)
+        return ParsedLine("version", [], flags, values)
     if not command:
-        return Line("", [], flags, values)
+        return ParsedLine("", [], flags, values)
     words = words[1:]
     if command not in family:
         command, words = _member(command, words, family)
@@ -92,7 +92,7 @@ def read_line(argv: list[str]) -> Line:
     for name in sorted((flags | values.keys()) - verb.flags - verb.values - GLOBAL_FLAGS - GLOBAL_VALUES):
         raise invalid_argument(f"Unknown flag for {command}: --{name}")
     _check_count(command, verb, words)
-    return Line(command, words, flags, values)
+    return ParsedLine(command, words, flags, values)
 
 
 def _command_of(argv: list[str]) -> str:

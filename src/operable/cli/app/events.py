@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
 
-class App(Event):
+class AppEvent(Event, type="app"):
     """One application package, as its frontmatter describes it."""
 
     slug: str

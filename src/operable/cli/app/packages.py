@@ -12,7 +12,7 @@ from operable.app.packages import Package, activate, resource
 from operable.app.shelf import PROJECT_FOLDERS, catalog, find, user_apps
 from operable.app.trust import Approvals
 from operable.app.validation import validate
-from operable.cli.app.events import App, AppApproval, AppDetails, AppProblem, AppResource, AppVerdict
+from operable.cli.app.events import AppApproval, AppDetails, AppEvent, AppProblem, AppResource, AppVerdict
 from operable.kernel.errors import EX_DATAERR, Fail
 from operable.tool import Change, Context, ItemError
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
 
-def listed(workspace: str) -> list[App]:
+def listed(workspace: str) -> list[AppEvent]:
     """Every package that can be found from there, by slug: frontmatter, and what a call of it would meet now.
 
     Of a package without an approval only the frontmatter is read.
@@ -164,10 +164,10 @@ def settled(change: Change) -> AppApproval:
     )
 
 
-def _listed(package: Package, approvals: Approvals) -> App:
+def _listed(package: Package, approvals: Approvals) -> AppEvent:
     app = package.app
     trust, standing = _trust(package, approvals)
-    return App(
+    return AppEvent(
         slug=package.slug,
         name=app.name if app else "",
         description=app.description if app else "",

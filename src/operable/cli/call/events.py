@@ -18,7 +18,7 @@ class Counts(Record):
     errors: int
 
 
-class Verdict(Event):
+class VerdictEvent(Event, type="verdict"):
     """How one stream is judged."""
 
     source: str  # the file, `-` for standard input, or the tool
@@ -42,7 +42,7 @@ class Verdict(Event):
     elapsed_ms: int | None = None
 
 
-class Difference(Event):
+class DifferenceEvent(Event, type="difference"):
     """One reason why two releases of a tool are not the same to their callers."""
 
     level: Literal["compatible", "minor", "breaking"]
@@ -51,7 +51,7 @@ class Difference(Event):
     message: str
 
 
-class Comparison(Event):
+class ComparisonEvent(Event, type="comparison"):
     """How two releases of a tool compare."""
 
     level: Literal["compatible", "minor", "breaking"]

@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from operable.cli.call.events import Counts
-from operable.cli.call.events import Verdict as VerdictEvent
+from operable.cli.call.events import Counts, VerdictEvent
 from operable.kernel.errors import CATEGORIES, CATEGORY_OF_STATUS, Fail
 from operable.run.session import Stage
 from operable.tool import Warn
@@ -152,9 +151,9 @@ def published_schema(path: str | None, tool: str | None) -> dict[str, Any] | Non
         return _from_file(path)
     if tool is None:
         return None
-    from operable.run.discovery import Source, describe
+    from operable.run.discovery import ToolSource, describe
 
-    description = describe(Source((tool,)))
+    description = describe(ToolSource((tool,)))
     if description.schema is None:
         raise Fail(
             "config",

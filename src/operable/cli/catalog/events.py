@@ -24,7 +24,7 @@ class OperableCommand(Record):
     project_code: str  # code of the project that it runs; empty: none
 
 
-class Operable(Event):
+class OperableEvent(Event, type="operable"):
     """One thing on this machine that can be operated."""
 
     kind: Literal["agent", "app", "tool", "wrap"]
@@ -40,7 +40,7 @@ class Operable(Event):
     problem: str | None = None
 
 
-class McpTool(Event):
+class McpToolEvent(Event, type="mcp_tool"):
     """One command as MCP clients see it."""
 
     name: str

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from operable.cli.catalog.events import McpServing, McpTool
+from operable.cli.catalog.events import McpServing, McpToolEvent
 from operable.kernel.catalogue import unknown
 from operable.kernel.errors import Fail
 from operable.serve.catalog import catalog
@@ -49,10 +49,10 @@ def _refuse(name: str, everything: Sequence[Operable]) -> NoReturn:
     raise unknown("operable", name, sorted({each.name for each in everything if each.adapter is not None}))
 
 
-def listing(toolbox: Toolbox) -> Iterator[McpTool]:
+def listing(toolbox: Toolbox) -> Iterator[McpToolEvent]:
     """What clients would be offered."""
     for tool in asyncio.run(toolbox.tools()).values():
-        yield McpTool(
+        yield McpToolEvent(
             name=tool.name,
             kind=tool.operable.kind,  # type: ignore[arg-type]  # one of the three
             operable=tool.operable.name,

@@ -7,7 +7,7 @@ needs a login and has one, and its health. No program is run that was not declar
 
 from __future__ import annotations
 
-from operable.cli.catalog.events import Operable, OperableCommand
+from operable.cli.catalog.events import OperableCommand, OperableEvent
 from operable.tool import Page, command
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ def catalog(
     healthy: bool = False,
     workspace: str = ".",
     page: Page,
-) -> Iterator[Operable]:
+) -> Iterator[OperableEvent]:
     """Show every operable thing on this machine.
 
     words: only those that have all of these in their names, descriptions or commands
@@ -41,7 +41,7 @@ def catalog(
         behind = page.after is None or [each.kind, each.name] > list(page.after)
         if not behind or (healthy and each.health not in ("ok", "unknown")):
             continue
-        yield Operable(
+        yield OperableEvent(
             kind=each.kind,  # type: ignore[arg-type]  # one of the four
             name=each.name,
             version=each.version,

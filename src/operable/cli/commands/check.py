@@ -7,7 +7,7 @@ is whole and reports a failure, what that failure means; 130 for one that was in
 
 from __future__ import annotations
 
-from operable.cli.call.events import Verdict
+from operable.cli.call.events import VerdictEvent
 from operable.tool import Context, Fail, ItemError, command
 
 TYPE_CHECKING = False
@@ -32,7 +32,7 @@ def check(
     schema: str | None = None,
     tool: str | None = None,
     context: Context,
-) -> Iterator[Verdict]:
+) -> Iterator[VerdictEvent]:
     """Judge recorded streams.
 
     files: the streams; - or none is standard input

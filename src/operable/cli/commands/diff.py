@@ -8,7 +8,7 @@ repository.
 
 from __future__ import annotations
 
-from operable.cli.call.events import Comparison, Difference
+from operable.cli.call.events import ComparisonEvent, DifferenceEvent
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 )
 def diff(
     old: str, new: str, *, fail_on: Literal["minor", "breaking"] = "breaking", context: Context
-) -> Iterator[Difference | Comparison]:
+) -> Iterator[DifferenceEvent | ComparisonEvent]:
     """Compare two releases of a tool: compatible, minor or breaking.
 
     old: a program; or a JSON file (an event schema, a capability manifest, or a contract); or a directory of such files
@@ -41,7 +41,7 @@ def diff(
     found = compare(contract_at(old), contract_at(new))
     exit_code = found.exit_code(fail_on)
     levels = [finding.level for finding in found.findings]
-    result = Comparison(
+    result = ComparisonEvent(
         level=found.level,
         ok=not exit_code,
         breaking=levels.count("breaking"),
@@ -58,7 +58,9 @@ def diff(
     if exit_code:
         context.conclude(reason=f"{found.level}_change")
     for finding in found.findings:
-        yield Difference(level=finding.level, code=finding.code, where=finding.where, message=finding.message)
+        yield DifferenceEvent(
+            level=finding.level, code=finding.code, where=finding.where, message=finding.message
+        )
     yield result
 
 

@@ -55,12 +55,12 @@ def lint(
     """
     from operable.cli.lint.aoi_lint import SCHEMA_NAME, SCHEMA_VERSION
     from operable.cli.lint.session import linted, passed_on
-    from operable.lint.engine import Options
+    from operable.lint.engine import LintOptions
 
     relay.introduce(
         upstream={"tool": "aoi-lint", "schema_name": SCHEMA_NAME, "schema_version": SCHEMA_VERSION}
     )
-    options = Options(
+    options = LintOptions(
         profile=profile,
         only=tuple(only or ()),
         skip=tuple(skip or ()),

@@ -10,7 +10,7 @@ one `mcp_serving` event and serves until it is stopped.
 
 from __future__ import annotations
 
-from operable.cli.catalog.events import McpServing, McpTool
+from operable.cli.catalog.events import McpServing, McpToolEvent
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ def mcp(
     port: int = 0,
     workspace: str = ".",
     context: Context,
-) -> Iterator[McpTool | McpServing]:
+) -> Iterator[McpToolEvent | McpServing]:
     """Serve the catalog to MCP clients, one tool per command.
 
     only: serve the tool, wrapper or app of this name, and no others

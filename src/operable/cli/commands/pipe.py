@@ -8,7 +8,7 @@ is excused. A tool that reads needs an argument that says so, as in a shell: `ou
 
 from __future__ import annotations
 
-from operable.cli.call.events import Verdict
+from operable.cli.call.events import VerdictEvent
 from operable.cli.call.words import GRACE, TIMEOUT
 from operable.tool import Fail, Relay, command
 
@@ -35,7 +35,7 @@ def pipe(
     inherit: list[str] | None = None,
     env: list[str] | None = None,
     relay: Relay,
-) -> list[Verdict]:
+) -> list[VerdictEvent]:
     """Run tools in a row, with one verdict for each. Write -- before the first.
 
     words: the command lines of the tools, with ::: between them; --output jsonl is added to each that chooses no output

@@ -18,8 +18,8 @@ from operable.cli.flow.rpc import defaults_of
 from operable.flow.contracts import Surroundings
 from operable.flow.home import home_of
 from operable.flow.operation import Defaults
-from operable.flow.scheduler.backends import Backend, apply, backend_of, plan
-from operable.flow.scheduler.reconciliation import ApplyOptions, Step
+from operable.flow.scheduler.backends import SchedulerBackend, apply, backend_of, plan
+from operable.flow.scheduler.reconciliation import ApplyOptions, JobStep
 from operable.tool import Change, Context, Warn
 
 _WIDTH = 100  # characters of a value in a diff for people; programs get all of it
@@ -31,11 +31,11 @@ class Application:
 
     source: str
     manifest: Any
-    backend: Backend
+    backend: SchedulerBackend
     options: ApplyOptions
     surroundings: Surroundings
 
-    def steps(self, warnings: list[str]) -> list[Step]:
+    def steps(self, warnings: list[str]) -> list[JobStep]:
         with addressed(self.source):
             return plan(self.manifest, self.backend, self.options, self.surroundings, warnings.append)
 
@@ -52,7 +52,7 @@ class PlannedStep(Change):
 
     __slots__ = ("application",)
 
-    def __init__(self, step: Step, application: Application) -> None:
+    def __init__(self, step: JobStep, application: Application) -> None:
         super().__init__(
             _VERBS[step.action],
             step.name,
@@ -140,7 +140,7 @@ def views(work: Application, context: Context) -> Iterator[PlannedJob | Warn]:
 _MARKS = {"created": "+", "updated": "~", "adopted": "~", "unchanged": " ", "pruned": "-"}
 
 
-def _drawn(step: Step) -> str:
+def _drawn(step: JobStep) -> str:
     """A step as people read a diff."""
     came = f" (was {step.adopted_from})" if step.adopted_from else ""
     lines = [f"{_MARKS[step.action]} {step.action:9}  {step.name}  {step.job_id}{came}"]

@@ -23,7 +23,7 @@ _PROBLEMS = {
 }
 
 
-class Kept(Change):
+class KeptManifest(Change):
     """An addition to the registry; the manifest goes along out of sight, and its digest in sight."""
 
     __slots__ = ("home", "manifest")
@@ -66,11 +66,11 @@ def planned_import(folder: str, name: str | None, home: str | None) -> Iterator[
 def _addition(home: str, name: str, manifest: Any, imported_from: str | None) -> Change:
     with addressed(imported_from or name):
         require_valid(manifest)
-        return Kept(home, name, manifest, imported_from)
+        return KeptManifest(home, name, manifest, imported_from)
 
 
 def added(change: Change) -> RegistryChange:
-    assert isinstance(change, Kept)  # noqa: S101 - no caller plans others
+    assert isinstance(change, KeptManifest)  # noqa: S101 - no caller plans others
     with addressed(change.target):
         done = registry.add(change.home, change.target, change.manifest)
     return RegistryChange(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 from operable.cli import VERSION
-from operable.cli.lint.events import Explanation, Finding, Verdict
+from operable.cli.lint.events import CharacteristicVerdict, Explanation, FindingEvent
 from operable.tool import Context, Progress, Tool
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ def lint(
     patience: float = 3.0,
     confine: bool = True,
     context: Context,
-) -> Iterator[Finding | Verdict | Progress]:
+) -> Iterator[FindingEvent | CharacteristicVerdict | Progress]:
     """Lint tools: run them for real, confined, and say what conforms and what does not.
 
     tools: programs
@@ -70,12 +70,12 @@ def lint(
     confine: do not use a sandbox; what needs one is then untested
     """
     from operable.cli.lint.session import linted
-    from operable.lint.engine import Options
+    from operable.lint.engine import LintOptions
 
     yield from linted(
         context,
         tools,
-        Options(
+        LintOptions(
             profile=profile,
             only=tuple(only or ()),
             skip=tuple(skip or ()),

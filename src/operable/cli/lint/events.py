@@ -21,7 +21,7 @@ class Evidence(Record):
     line: int | None = None  # of stdout, from 1
 
 
-class Finding(Event):
+class FindingEvent(Event, type="finding"):
     """One result of one check."""
 
     tool: str
@@ -38,7 +38,7 @@ class Finding(Event):
     known: bool = False  # in the baseline: does not make the run fail
 
 
-class Verdict(Event):
+class CharacteristicVerdict(Event, type="verdict"):
     """What is to be said of one characteristic of one command."""
 
     tool: str

@@ -12,11 +12,10 @@ from contextlib import contextmanager
 from textwrap import indent
 from typing import Any, Literal
 
-from operable.cli.lint.events import Evidence, Explanation, Verdict
-from operable.cli.lint.events import Finding as FindingEvent
+from operable.cli.lint.events import CharacteristicVerdict, Evidence, Explanation, FindingEvent
 from operable.kernel.errors import EX_DATAERR, Fail
 from operable.lint import engine
-from operable.lint.check import Check, Finding, Level
+from operable.lint.check import Level, LintCheck, LintFinding
 from operable.lint.engine import Report
 from operable.lint.matrix import WHOLE, PairVerdict, fails, fingerprint, grid, verdicts
 from operable.lint.report import Format, check_writable, parse_targets, write, write_file
@@ -39,13 +38,13 @@ _STYLES = {
 def linted(
     context: Context,
     tools: Sequence[str],
-    options: engine.Options,
+    options: engine.LintOptions,
     *,
     fail_on: Literal["must", "should"],
     baseline: str | None,
     save_baseline: str | None,
     report: Sequence[str],
-) -> Iterator[FindingEvent | Verdict | Progress]:
+) -> Iterator[FindingEvent | CharacteristicVerdict | Progress]:
     """Everything that is to be said of these tools; the exit status is concluded before the verdicts."""
     if not tools:
         raise Fail("usage", "MISSING_OPERAND", "Which tool?", target="TOOLS", hint="aoi-lint TOOL")
@@ -118,7 +117,7 @@ def _so_far(context: Context, done: int, message: str) -> Iterator[Progress]:
         yield Progress(done=done, message=message, unit="checks")
 
 
-def passed_on(relay: Relay, events: Iterator[FindingEvent | Verdict | Progress]) -> None:
+def passed_on(relay: Relay, events: Iterator[FindingEvent | CharacteristicVerdict | Progress]) -> None:
     """Report the events under the schema of `aoi-lint`, through a command of another tool."""
     for event in events:
         if isinstance(event, Progress):
@@ -148,15 +147,15 @@ def explained(context: Context, labels: Sequence[str]) -> Iterator[Explanation]:
         yield Explanation(**check.describe())
 
 
-def _page(check: Check) -> str:
+def _page(check: LintCheck) -> str:
     head = f"{check.name}: {check.title} ({check.level}, section {check.section}, {', '.join(check.characteristics)})"
     examples = f"Passes\n{indent(check.passing, '    ')}\n\nFails\n{indent(check.failing, '    ')}"
     return f"{head}\n\n{check.page.strip()}\n\n{examples}\n\nTo fix it\n    {check.hint}\n\n"
 
 
-def _job(tool: str, options: engine.Options) -> engine.Job:
+def _job(tool: str, options: engine.LintOptions) -> engine.LintJob:
     try:
-        return engine.Job(tool, options)
+        return engine.LintJob(tool, options)
     except Fail as problem:
         if problem.code.startswith("TOOL_"):
             # Naming a program that does not exist is the caller's mistake.
@@ -166,7 +165,7 @@ def _job(tool: str, options: engine.Options) -> engine.Job:
         raise
 
 
-def _findings(report: engine.Report, finding: Finding, *, known: bool) -> Iterator[FindingEvent]:
+def _findings(report: engine.Report, finding: LintFinding, *, known: bool) -> Iterator[FindingEvent]:
     evidence = None
     if finding.reproduce is not None:
         evidence = Evidence(
@@ -193,8 +192,8 @@ def _findings(report: engine.Report, finding: Finding, *, known: bool) -> Iterat
         )
 
 
-def _verdict(tool: str, pair: PairVerdict) -> Verdict:
-    return Verdict(
+def _verdict(tool: str, pair: PairVerdict) -> CharacteristicVerdict:
+    return CharacteristicVerdict(
         tool=tool,
         characteristic=pair.characteristic,
         command=pair.command,
@@ -289,13 +288,13 @@ def show(
     _matrix(context, grid(pairs, report.commands, width=_width()))
 
 
-def _word(tool: str, finding: Finding, level: Level, known: frozenset[str]) -> str:
+def _word(tool: str, finding: LintFinding, level: Level, known: frozenset[str]) -> str:
     if fingerprint(tool, finding) in known:
         return "known"
     return "FAIL" if fails(finding, level) else "advice"
 
 
-def _failure(context: Context, word: str, finding: Finding) -> None:
+def _failure(context: Context, word: str, finding: LintFinding) -> None:
     context.show(word, _STYLES[word])
     where = finding.command or WHOLE
     context.show(f"  {where}: check {finding.label} ({finding.level}, section {finding.section})\n")
@@ -311,7 +310,7 @@ def _failure(context: Context, word: str, finding: Finding) -> None:
     context.show("\n")
 
 
-def _untested(context: Context, findings: Sequence[Finding]) -> None:
+def _untested(context: Context, findings: Sequence[LintFinding]) -> None:
     """One reason often keeps many checks from being tried, and is reported once."""
     reasons: dict[tuple[str | None, str], list[str]] = {}
     for finding in findings:

@@ -21,7 +21,7 @@ _GRANTED, _REVOKED, _USED = "approval_granted", "approval_revoked", "approval_us
 
 
 @dataclass(slots=True)
-class Known:
+class RecordedApprovals:
     """What was recorded: the digest of each grant, and their outcome, as events of the file of approvals."""
 
     grants: dict[str, str] = field(default_factory=dict)
@@ -56,16 +56,16 @@ def _append(path: str, status: str, of: Mapping[str, Any], timestamp: str, appro
     audit_log.append(path, {**record, "approval": approval})
 
 
-def known(path: str, approval_id: str | None = None) -> Known:
+def known(path: str, approval_id: str | None = None) -> RecordedApprovals:
     """What the log says of all approvals, or at least of this one. The first record of a grant counts."""
-    found = Known()
+    found = RecordedApprovals()
     needle = "approval_id" if approval_id is None else approval_id
     for record in audit_log.holding(path, json.dumps(needle).encode("ascii")):
         _add(found, record)
     return found
 
 
-def _add(found: Known, record: Mapping[str, Any]) -> None:
+def _add(found: RecordedApprovals, record: Mapping[str, Any]) -> None:
     used, approval = record.get("approval_used"), record.get("approval")
     if isinstance(used, Mapping):
         _take(found, _USED, record, {**used, "execution_id": record.get("execution_id")})
@@ -83,7 +83,7 @@ def lost_uses(path: str, events: list[Json]) -> list[str]:
     # From the end, and no further than to the oldest of these uses: the log is older than the file is.
     records = audit_log.holding(path, b'"approval_id"', newest_first=True)
     while used and (record := next(records, None)) is not None:
-        found = Known()
+        found = RecordedApprovals()
         _add(found, record)
         for event in found.events:
             if event["kind"] == "consume":
@@ -109,7 +109,9 @@ def require_whole(path: str, events: list[Json]) -> None:
         )
 
 
-def _take(found: Known, status: Any, record: Mapping[str, Any], approval: Mapping[str, Any]) -> None:
+def _take(
+    found: RecordedApprovals, status: Any, record: Mapping[str, Any], approval: Mapping[str, Any]
+) -> None:
     name = approval.get("approval_id")
     if not isinstance(name, str):
         return

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from operable.flow.approve.audit_trail import Known
+from operable.flow.approve.audit_trail import RecordedApprovals
 from operable.flow.approve.records import changes, folded, is_future, matches_scope, parts, signed_text
 from operable.flow.audit.attestation import check_ssh
 from operable.flow.canonical import canonical_digest
@@ -27,7 +27,7 @@ class Believing:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ApprovalRequest:
     """What an approval is wanted for: exactly this task, with these files, now."""
 
     selected: Selected
@@ -38,7 +38,10 @@ class Wanted:
 
 
 def usable(
-    events: list[Json], known: Callable[[str], Known], wanted: Wanted, believing: Believing
+    events: list[Json],
+    known: Callable[[str], RecordedApprovals],
+    wanted: ApprovalRequest,
+    believing: Believing,
 ) -> tuple[Json, bool]:
     """The approval to use, and whether it is signed. `known` returns what the audit log says of one."""
     task_hash = canonical_digest(dict(wanted.binding))
@@ -60,7 +63,7 @@ def usable(
     raise refusal or _required(wanted.selected, of_task, wanted.binding, wanted.approval_id)
 
 
-def _check_content(each: Json, wanted: Wanted) -> None:
+def _check_content(each: Json, wanted: ApprovalRequest) -> None:
     """FlowError if a file that the task runs or reads is not the one that was approved."""
     approved, name = each.get("content"), each["approval_id"]
     if not isinstance(approved, Mapping):
@@ -75,7 +78,7 @@ def _check_content(each: Json, wanted: Wanted) -> None:
         raise FlowError("approval_required", message, changed=changed)
 
 
-def _believed(each: Json, known: Known, task: Mapping[str, Any], believing: Believing) -> bool:
+def _believed(each: Json, known: RecordedApprovals, task: Mapping[str, Any], believing: Believing) -> bool:
     """Whether it is signed; FlowError when it is not what the approver signed, or they may not approve this."""
     name, scope = each["approval_id"], (task.get("approval") or {}).get("approver_scope")
     ended = known.fate(name)
@@ -109,7 +112,7 @@ def _believed(each: Json, known: Known, task: Mapping[str, Any], believing: Beli
     return signature is not None
 
 
-def _check_recorded(each: Json, known: Known) -> None:
+def _check_recorded(each: Json, known: RecordedApprovals) -> None:
     """Whether it is what the audit log says was granted. Others' approvals are not in that log: a signature must do."""
     name = each["approval_id"]
     recorded = known.grants.get(name)

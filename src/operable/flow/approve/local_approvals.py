@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from operable.flow.approve.audit_trail import known, record_grant, record_revocation, require_whole
-from operable.flow.approve.eligibility import Believing, Wanted, is_for, usable
+from operable.flow.approve.eligibility import ApprovalRequest, Believing, is_for, usable
 from operable.flow.approve.records import (
     VERSION,
     fate,
@@ -182,7 +182,7 @@ def require_pending(
     now: float | None = None,
 ) -> None:
     """FlowError unless there is an approval that `consume` would use now. Nothing is used."""
-    wanted = Wanted(selected, binding, content, approval_id, time.time() if now is None else now)
+    wanted = ApprovalRequest(selected, binding, content, approval_id, time.time() if now is None else now)
     try:
         _judge(store, wanted, believing)
     except FlowError as problem:
@@ -193,7 +193,7 @@ def require_pending(
             _judge(store, wanted, believing)
 
 
-def _judge(store: ApprovalStore, wanted: Wanted, believing: Believing) -> tuple[Json, bool]:
+def _judge(store: ApprovalStore, wanted: ApprovalRequest, believing: Believing) -> tuple[Json, bool]:
     events = store.events()
     require_whole(store.audit, events)
     return usable(events, functools.partial(known, store.audit), wanted, believing)
@@ -214,7 +214,7 @@ def consume(
     """Use the oldest approval that fits, once; Raises FlowError if it does not exist. `before` gets what will be used."""
     with store.locked():
         moment = time.time() if now is None else now
-        wanted = Wanted(selected, binding, content, approval_id, moment)
+        wanted = ApprovalRequest(selected, binding, content, approval_id, moment)
         found, verified = _judge(store, wanted, believing)
         used = {
             **{name: found.get(name) for name in "approval_id task_hash approver reason".split()},

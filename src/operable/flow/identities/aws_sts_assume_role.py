@@ -15,7 +15,7 @@ from operable.flow.contracts import Identity, IdentityRequest
 from operable.flow.errors import FlowError
 from operable.flow.manifest.provider_rules import is_safe_endpoint
 from operable.flow.manifest.vocabulary import TRUST_LEVELS
-from operable.flow.trust.http_exchange import Answer, ExchangeFailed, exchange, form
+from operable.flow.trust.http_exchange import ExchangeFailed, HttpAnswer, exchange, form
 from operable.flow.trust.identity.sessions import new_session
 from operable.flow.trust.identity.settings import (
     auth,
@@ -117,7 +117,7 @@ def _signed(request: IdentityRequest, url: str, region: str, body: bytes) -> dic
     return {str(name): str(value) for name, value in made.headers.items()}
 
 
-def _sent(request: IdentityRequest, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+def _sent(request: IdentityRequest, url: str, headers: Mapping[str, str], body: bytes) -> HttpAnswer:
     try:
         answer = exchange(
             "POST",
@@ -135,7 +135,7 @@ def _sent(request: IdentityRequest, url: str, headers: Mapping[str, str], body: 
     return answer
 
 
-def _texts(answer: Answer) -> dict[str, str]:
+def _texts(answer: HttpAnswer) -> dict[str, str]:
     """The texts of an XML answer by element name. A document with declarations of its own is none of STS's."""
     if b"<!" in answer.body:
         return {}
@@ -146,7 +146,7 @@ def _texts(answer: Answer) -> dict[str, str]:
     return {element.tag.rpartition("}")[2]: element.text or "" for element in root.iter()}
 
 
-def _found(answer: Answer) -> dict[str, str]:
+def _found(answer: HttpAnswer) -> dict[str, str]:
     found = _texts(answer)
     if not all(found.get(name) for name in ("AccessKeyId", "SecretAccessKey", "SessionToken")):
         raise FlowError(CODE, "AWS STS answer has no credentials")

@@ -40,7 +40,7 @@ _NUMBERS = {
 }
 
 
-class Job(NamedTuple):
+class RpcJob(NamedTuple):
     """A request that may run: its operation, its params, and to whom the answer goes."""
 
     operation: Operation
@@ -75,17 +75,17 @@ def encode(value: Any) -> bytes:
         return text.encode() + b"\n"
 
 
-def accept(line: bytes) -> Job | bytes | None:
+def accept(line: bytes) -> RpcJob | bytes | None:
     """A job to run, an answer that is already certain, or None for what is never answered."""
     try:
         plain = _PLAIN.decode(line)
-        return Job(method(plain.method), {}, plain.id, silent=False)
+        return RpcJob(method(plain.method), {}, plain.id, silent=False)
     except (msgspec.MsgspecError, ValueError, RecursionError, FlowError):
         pass  # the exact way says what is wrong
     return _accept_exactly(line)
 
 
-def _accept_exactly(line: bytes) -> Job | bytes | None:
+def _accept_exactly(line: bytes) -> RpcJob | bytes | None:
     try:
         request = parse(line.decode("utf-8"))
     except (ValueError, RecursionError) as problem:
@@ -111,7 +111,7 @@ def _accept_exactly(line: bytes) -> Job | bytes | None:
         found = method(name)
     except FlowError as problem:
         return None if silent else encode(error_response(request_id, rpc_error(problem)))
-    return Job(found, params or {}, request_id, silent=silent)
+    return RpcJob(found, params or {}, request_id, silent=silent)
 
 
 def _id_of(line: bytes) -> int | str | None:
@@ -124,7 +124,7 @@ def _id_of(line: bytes) -> int | str | None:
     return found if isinstance(found, str) or type(found) is int else None
 
 
-def perform(job: Job, defaults: Defaults, report: Callable[[BaseException], None]) -> bytes | None:
+def perform(job: RpcJob, defaults: Defaults, report: Callable[[BaseException], None]) -> bytes | None:
     """Run it; the answer, or None for a notification."""
     try:
         line = encode(response(job.id, job.operation.answer(job.params, defaults)))
@@ -143,7 +143,7 @@ def perform(job: Job, defaults: Defaults, report: Callable[[BaseException], None
 def answer_to(line: bytes, defaults: Defaults, report: Callable[[BaseException], None]) -> bytes | None:
     """Both steps at once, for those who wait."""
     accepted = accept(line)
-    return perform(accepted, defaults, report) if isinstance(accepted, Job) else accepted
+    return perform(accepted, defaults, report) if isinstance(accepted, RpcJob) else accepted
 
 
 def too_long(limit: int) -> bytes:

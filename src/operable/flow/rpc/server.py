@@ -24,7 +24,7 @@ from operable.flow.rpc.protocol import (
     APPLICATION,
     READY,
     REQUEST_LIMIT,
-    Job,
+    RpcJob,
     accept,
     encode,
     perform,
@@ -104,7 +104,7 @@ class RpcServer:
             self._beside(self._readers, self._take_large, line, len(line))
             return
         accepted = accept(line)
-        if not isinstance(accepted, Job):
+        if not isinstance(accepted, RpcJob):
             self._answer(accepted)
         elif accepted.operation.slow:
             once = _Once(self, accepted)
@@ -115,7 +115,7 @@ class RpcServer:
     def _take_large(self, line: bytes) -> None:
         """In a worker: reading a large request takes longer than others may wait."""
         accepted = accept(line)
-        if not isinstance(accepted, Job):
+        if not isinstance(accepted, RpcJob):
             self._answer(accepted)
             return
         once = _Once(self, accepted)
@@ -150,7 +150,7 @@ class RpcServer:
             self._pending_bytes -= size
             self._room.notify()
 
-    def perform(self, job: Job) -> bytes | None:
+    def perform(self, job: RpcJob) -> bytes | None:
         return perform(job, self._defaults, report)
 
     def _answer(self, line: bytes | None) -> None:
@@ -180,7 +180,7 @@ class RpcServer:
 class _Once:
     """One slow request: answered by what comes first, its end or its time limit."""
 
-    def __init__(self, server: RpcServer, job: Job) -> None:
+    def __init__(self, server: RpcServer, job: RpcJob) -> None:
         self._server, self._job = server, job
         self._lock = threading.Lock()
         self._answered = False

@@ -36,7 +36,7 @@ _SYSTEM_PLACES = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"
 
 
 @dataclass(frozen=True, slots=True)
-class Enclosure:
+class TaskEnclosure:
     """A place that is ready. Without constraints it changes nothing."""
 
     report: tuple[dict[str, str], ...] = ()
@@ -73,11 +73,11 @@ def constraints(contract: Mapping[str, Any]) -> list[str]:
 @contextmanager
 def enclosed(
     contract: Mapping[str, Any], *, cwd: str, base: str, environment: Mapping[str, str], mode: str = ""
-) -> Iterator[Enclosure]:
+) -> Iterator[TaskEnclosure]:
     """The place for a task. `cwd` is its real folder, `environment` its own, `mode` what AGENTCLI_SANDBOX says."""
     wanted = constraints(contract)
     if not wanted:
-        yield Enclosure()
+        yield TaskEnclosure()
         return
     off = switched_off(mode)
     if off is not None:
@@ -95,7 +95,7 @@ def enclosed(
             place.wrap(PreparedCommand(("true",), "/bin/true", {}, None))
         except Fail as problem:
             raise unavailable(wanted, problem.message) from None
-        yield Enclosure(tuple(item.as_dict() for item in place.report), place)
+        yield TaskEnclosure(tuple(item.as_dict() for item in place.report), place)
 
 
 def switched_off(mode: str) -> str | None:

@@ -16,7 +16,7 @@ from operable.flow.manifest.inheritance import first
 from operable.flow.manifest.selection import Selected
 from operable.flow.run import postconditions
 from operable.flow.run.caller import Bound, Caller, content_of
-from operable.flow.run.process import Ran
+from operable.flow.run.process import TaskResult
 from operable.flow.trust.actors import step_up
 from operable.flow.trust.governance import Identified, actor_of
 from operable.kernel.redact import Known
@@ -46,9 +46,9 @@ class Execution:
     approval_used: Json | None = None
     enforcement: tuple[dict[str, str], ...] = ()
     materialised: Json | None = None
-    ran: Ran | None = None
+    ran: TaskResult | None = None
     structured: Any = None
-    verified: Ran | None = None
+    verified: TaskResult | None = None
     attestation: Json | None = None
     attestation_note: str | None = None
     evidence: Json | None = None
@@ -68,7 +68,7 @@ class Execution:
         """Every secret that this run has read or was given, from the moment in which it had it."""
         return self.bound.known
 
-    def masked(self, ran: Ran) -> Ran:
+    def masked(self, ran: TaskResult) -> TaskResult:
         """What a command printed, with secrets removed."""
         return replace(ran, stdout=self.mask.text(ran.stdout), stderr=self.mask.text(ran.stderr))
 

@@ -28,10 +28,10 @@ from operable.flow.run.allowed_paths import check_paths
 from operable.flow.run.budgets import unmeasured
 from operable.flow.run.caller import EVERYTHING, Caller, bind
 from operable.flow.run.credentials import Materialised, materialise
-from operable.flow.run.enclosure import Enclosure, enclosed
+from operable.flow.run.enclosure import TaskEnclosure, enclosed
 from operable.flow.run.execution import Execution, structured_output
 from operable.flow.run.outcomes import Conclusion
-from operable.flow.run.process import Ran, run_command
+from operable.flow.run.process import TaskResult, run_command
 from operable.flow.trust.governance import authorize, enforce_trust, identify, prove, refuse_handoff
 from operable.flow.trust.identity.sessions import timestamp
 from operable.flow.trust.policy.authorization import enforce
@@ -45,8 +45,8 @@ Json = dict[str, Any]
 class Work(Protocol):
     """One kind of task. What cannot be started is a result, not an exception: failure handlers follow it."""
 
-    def run(self, given: Materialised) -> Ran: ...
-    def verify(self, verify: Mapping[str, Any]) -> Ran: ...
+    def run(self, given: Materialised) -> TaskResult: ...
+    def verify(self, verify: Mapping[str, Any]) -> TaskResult: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,11 +278,11 @@ class _Run:
 class ShellWork:
     """A program with its arguments, without any shell, in its enclosure."""
 
-    def __init__(self, execution: Execution, enclosure: Enclosure) -> None:
+    def __init__(self, execution: Execution, enclosure: TaskEnclosure) -> None:
         self._it = execution
         self._enclosure = enclosure
 
-    def run(self, given: Materialised) -> Ran:
+    def run(self, given: Materialised) -> TaskResult:
         bound, shell = self._it.bound, self._it.selected.task["shell"]
         environment = {**bound.environment, **given.environment}
         argv = (shell["program"], *(shell.get("args") or ()))
@@ -294,14 +294,14 @@ class ShellWork:
         except FlowError:
             raise
         except Fail as problem:
-            return Ran(problem=problem.message)
+            return TaskResult(problem=problem.message)
         return run_command(
             command,
             stdin=given.stdin if given.stdin is not None else shell.get("stdin"),
             timeout=None if bound.timeout_ms is None else bound.timeout_ms / 1000,
         )
 
-    def verify(self, verify: Mapping[str, Any]) -> Ran:
+    def verify(self, verify: Mapping[str, Any]) -> TaskResult:
         bound = self._it.bound
         return postconditions.check(
             verify, cwd=bound.cwd, environment=bound.environment, enclosure=self._enclosure

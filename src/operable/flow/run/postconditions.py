@@ -9,8 +9,8 @@ from typing import Any
 
 from operable.flow.canonical import hash_text
 from operable.flow.errors import FlowError
-from operable.flow.run.enclosure import Enclosure
-from operable.flow.run.process import Ran, run_command
+from operable.flow.run.enclosure import TaskEnclosure
+from operable.flow.run.process import TaskResult, run_command
 from operable.kernel.errors import Fail
 from operable.proc.spawn import PreparedCommand
 
@@ -20,8 +20,8 @@ _OUTPUT_LIMIT = 1024 * 1024
 
 
 def check(
-    verify: Mapping[str, Any], *, cwd: str, environment: Mapping[str, str], enclosure: Enclosure
-) -> Ran:
+    verify: Mapping[str, Any], *, cwd: str, environment: Mapping[str, str], enclosure: TaskEnclosure
+) -> TaskResult:
     """Run the step. A step that could not be run has not passed."""
     command = PreparedCommand(("sh", "-c", verify["shell"]), _SHELL, dict(environment), cwd)
     try:
@@ -29,11 +29,11 @@ def check(
     except FlowError:
         raise
     except Fail as problem:
-        return Ran(problem=problem.message)
+        return TaskResult(problem=problem.message)
     return run_command(wrapped, timeout=float(verify["timeout_seconds"]), limit=_OUTPUT_LIMIT)
 
 
-def shown(ran: Ran) -> Json:
+def shown(ran: TaskResult) -> Json:
     """The step for the caller."""
     return {
         "passed": ran.ok,
@@ -47,13 +47,13 @@ def shown(ran: Ran) -> Json:
     }
 
 
-def recorded(ran: Ran) -> Json:
+def recorded(ran: TaskResult) -> Json:
     """The step for records: hashes in place of what it printed."""
     kept = {name: value for name, value in shown(ran).items() if name not in ("stdout", "stderr")}
     return {**kept, "stdout_hash": hash_text(ran.stdout), "stderr_hash": hash_text(ran.stderr)}
 
 
-def complaint(ran: Ran) -> str:
+def complaint(ran: TaskResult) -> str:
     code = "none" if ran.exit_code is None else ran.exit_code
     why = " (timed out)" if ran.timed_out else ""
     return f"Verify command failed (exit {code}){why}"

@@ -22,7 +22,7 @@ _SHELL_SIGNALS = 128  # a sandbox reports a command that a signal ended as a she
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class TaskResult:
     """How a command ended. `exit_code` is None when it was not started, or a signal ended it."""
 
     exit_code: int | None = None
@@ -45,7 +45,7 @@ def run_command(
     timeout: float | None = None,
     limit: int = OUTPUT_LIMIT,
     graces: Graces | None = None,
-) -> Ran:
+) -> TaskResult:
     """Run and wait. An interrupt of this process ends the tree before it goes on."""
     capture = _Capture(limit)
     try:
@@ -53,9 +53,11 @@ def run_command(
         for text in (*command.argv, *command.env, *command.env.values()):
             os.fsencode(text)
     except UnicodeEncodeError:
-        return Ran(problem="its arguments, variables or input contain what is not text (a lone surrogate)")
+        return TaskResult(
+            problem="its arguments, variables or input contain what is not text (a lone surrogate)"
+        )
     if command.cwd is not None and not os.path.isdir(command.cwd):
-        return Ran(problem=f"its folder {command.cwd} does not exist")
+        return TaskResult(problem=f"its folder {command.cwd} does not exist")
     try:
         with supervise(
             command._replace(tree=True),
@@ -70,7 +72,7 @@ def run_command(
                 run.reactor.call_later(timeout, capture.out_of_time)
             capture.end = run.wait()
     except Fail as problem:
-        return Ran(problem=problem.message)
+        return TaskResult(problem=problem.message)
     return capture.result(sandboxed=command.enclosure > 0)
 
 
@@ -103,7 +105,7 @@ class _Capture:
         if self.child is not None:
             self.child.terminate(_DEADLINE)
 
-    def result(self, *, sandboxed: bool) -> Ran:
+    def result(self, *, sandboxed: bool) -> TaskResult:
         end = self.end
         assert end is not None  # noqa: S101 - the reactor ran until there was one
         status = end.status
@@ -113,7 +115,7 @@ class _Capture:
         elif sandboxed and end.cause is not None and status is not None and status > _SHELL_SIGNALS:
             code, name = None, _signal_name(status - _SHELL_SIGNALS)
         problem = f"it printed more than {self._limit} bytes and was ended" if self._too_much else None
-        return Ran(
+        return TaskResult(
             exit_code=code,
             signal=name,
             timed_out=end.cause == _DEADLINE,

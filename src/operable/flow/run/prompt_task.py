@@ -20,7 +20,7 @@ from operable.flow.run.budgets import agent_budget, over_cost
 from operable.flow.run.credentials import Materialised
 from operable.flow.run.enclosure import constraints, enclosed, switched_off, unavailable
 from operable.flow.run.execution import Execution
-from operable.flow.run.process import OUTPUT_LIMIT, Ran
+from operable.flow.run.process import OUTPUT_LIMIT, TaskResult
 from operable.kernel.errors import Fail
 from operable.wire.events import AgentError, TextDelta, TurnEnd, UsageUpdate
 
@@ -50,7 +50,7 @@ class PromptWork:
             ) from None
         _hold(execution, self._agent)
 
-    def run(self, given: Materialised) -> Ran:
+    def run(self, given: Materialised) -> TaskResult:
         if given.stdin is not None:
             raise FlowError(
                 "presentation_target_unsupported", "an agent has no standard input for a credential"
@@ -60,14 +60,14 @@ class PromptWork:
         try:
             said = self._turn(given)
         except Fail as problem:
-            return Ran(problem=f"{self._name}: {problem.message}", duration_ms=_elapsed(started))
+            return TaskResult(problem=f"{self._name}: {problem.message}", duration_ms=_elapsed(started))
         it.usage = said.usage
         failure, unsaid = over_cost(it.contract, said.usage)
         if unsaid is not None:
             it.warnings.append(unsaid)
         if said.reason != "completed":
             failure = failure or f"the turn ended as {said.reason}"
-        return Ran(
+        return TaskResult(
             exit_code=0 if failure is None else 1,
             timed_out=said.reason == "timeout",
             duration_ms=_elapsed(started),
@@ -76,7 +76,7 @@ class PromptWork:
             problem=failure,
         )
 
-    def verify(self, verify: Mapping[str, Any]) -> Ran:
+    def verify(self, verify: Mapping[str, Any]) -> TaskResult:
         it, bound = self._it, self._it.bound
         with enclosed(
             it.contract, cwd=bound.cwd, base=it.caller.cwd, environment=bound.environment

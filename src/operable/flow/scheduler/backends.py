@@ -17,13 +17,13 @@ from operable.flow.operation import Defaults, text_of, truthy
 from operable.flow.scheduler import openclaw, operable
 from operable.flow.scheduler.client import SchedulerClient, invocation_of
 from operable.flow.scheduler.job_store import store_path
-from operable.flow.scheduler.reconciliation import ApplyOptions, Step
+from operable.flow.scheduler.reconciliation import ApplyOptions, JobStep
 
 ENGINE, SCHEDULER = operable.ENGINE, openclaw.SCHEDULER
 
 
 @dataclass(frozen=True, slots=True)
-class Backend:
+class SchedulerBackend:
     """One place for jobs: `client` for a scheduler, `store` for our own engine."""
 
     target: str
@@ -31,14 +31,14 @@ class Backend:
     store: str = ""
 
 
-def backend_of(params: Mapping[str, Any], defaults: Defaults) -> Backend:
+def backend_of(params: Mapping[str, Any], defaults: Defaults) -> SchedulerBackend:
     """The backend that a request means; without a word that is the scheduler, as its clients expect."""
     target: Any = params.get("target")
     target = target if truthy(target) else SCHEDULER
     db_path = text_of(params, "dbPath")
     if target == ENGINE:
         home = home_of(defaults.environment, defaults.home, cwd=defaults.cwd)
-        return Backend(ENGINE, store=store_path(home, db_path, cwd=defaults.cwd))
+        return SchedulerBackend(ENGINE, store=store_path(home, db_path, cwd=defaults.cwd))
     if target != SCHEDULER:
         raise invalid_argument(f"Unsupported apply target: {spelled(target)}")
     prefix, program = text_of(params, "schedulerPrefix"), text_of(params, "schedulerBin")
@@ -50,12 +50,12 @@ def backend_of(params: Mapping[str, Any], defaults: Defaults) -> Backend:
         environment=defaults.environment,
         db_path=db_path or defaults.db_path,
     )
-    return Backend(SCHEDULER, client=client)
+    return SchedulerBackend(SCHEDULER, client=client)
 
 
 def apply(
     manifest: Json,
-    backend: Backend,
+    backend: SchedulerBackend,
     options: ApplyOptions,
     surroundings: Surroundings,
     warn: Callable[[str], None] = lambda _text: None,
@@ -68,11 +68,11 @@ def apply(
 
 def plan(
     manifest: Json,
-    backend: Backend,
+    backend: SchedulerBackend,
     options: ApplyOptions,
     surroundings: Surroundings,
     warn: Callable[[str], None] = lambda _text: None,
-) -> list[Step]:
+) -> list[JobStep]:
     """What would happen to each job. Reads, negotiates and verifies proofs, and writes nothing."""
     if backend.client is None:
         return operable.plan_for_store(manifest, backend.store, options, surroundings)

@@ -36,23 +36,25 @@ _DRY = {False: (), True: ("--dry-run",)}
 
 
 @dataclass(frozen=True, slots=True)
-class Invocation:
+class SchedulerCommand:
     """How the program is started, and what people call that."""
 
     argv: tuple[str, ...]
     label: str
 
 
-def invocation_of(prefix: str | None, program: str | None, environment: Mapping[str, str]) -> Invocation:
+def invocation_of(
+    prefix: str | None, program: str | None, environment: Mapping[str, str]
+) -> SchedulerCommand:
     """From an npm prefix, else a program, else the name on PATH; a `.js` file runs with node."""
     if prefix:
         words = ("npm", "exec", "--prefix", prefix, PROGRAM, "--")
-        return Invocation(words, " ".join(words))
+        return SchedulerCommand(words, " ".join(words))
     program = program or PROGRAM
     if program.endswith(".js"):
         node = _node(environment)
-        return Invocation((node, program), f"{node} {program}")
-    return Invocation((program,), program)
+        return SchedulerCommand((node, program), f"{node} {program}")
+    return SchedulerCommand((program,), program)
 
 
 def _node(environment: Mapping[str, str]) -> str:
@@ -68,7 +70,7 @@ def _node(environment: Mapping[str, str]) -> str:
 class SchedulerClient:
     """One scheduler, as far as it can be reached. `db_path` None: the scheduler's own database."""
 
-    invocation: Invocation
+    invocation: SchedulerCommand
     cwd: str
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     db_path: str | None = None

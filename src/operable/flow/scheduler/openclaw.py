@@ -22,7 +22,7 @@ from operable.flow.scheduler import capabilities
 from operable.flow.scheduler.client import SchedulerClient
 from operable.flow.scheduler.reconciliation import (
     ApplyOptions,
-    Step,
+    JobStep,
     chosen,
     matched,
     proofs_reported,
@@ -49,7 +49,7 @@ class Prepared:
     effective: Json
     warnings: list[Json]
     version: str
-    steps: list[Step]
+    steps: list[JobStep]
     proofs: dict[str, Json]
 
 
@@ -147,7 +147,7 @@ def result(prepared: Prepared, client: SchedulerClient, options: ApplyOptions) -
     return found
 
 
-def _reported(step: Step, options: ApplyOptions) -> Json:
+def _reported(step: JobStep, options: ApplyOptions) -> Json:
     # Clients of the protocol know three actions; an update that changes nothing is still sent for them, and is one.
     renamed = step.action == "unchanged" and not options.skip_unchanged
     return {**step.report(), "action": "updated"} if renamed else step.report()
@@ -161,7 +161,7 @@ def _comparison(version: str, handoffs: Handoffs | None) -> Callable[[Json, Json
     return compare
 
 
-def _bound(steps: list[Step], handoffs: Handoffs | None) -> list[Step]:
+def _bound(steps: list[JobStep], handoffs: Handoffs | None) -> list[JobStep]:
     """Jobs that exist get an artifact which keeps what they were given after compilation."""
     if handoffs is None:
         return steps
@@ -171,7 +171,7 @@ def _bound(steps: list[Step], handoffs: Handoffs | None) -> list[Step]:
     ]
 
 
-def _require_writable(step: Step) -> None:
+def _require_writable(step: JobStep) -> None:
     stored = step.stored
     if stored is None or str(stored.get("handoff_version")) != "4":
         return
@@ -185,7 +185,7 @@ def _require_writable(step: Step) -> None:
     require_intact(stored)
 
 
-def _prunable(manifest: Json, steps: list[Step], stored: list[Json], version: str) -> list[Step]:
+def _prunable(manifest: Json, steps: list[JobStep], stored: list[Json], version: str) -> list[JobStep]:
     """Stored jobs that came from these workflows and are no longer in them; only an artifact says where a job came from."""
     if version != "4":
         raise FlowError(
@@ -218,7 +218,7 @@ def _write(prepared: Prepared, client: SchedulerClient, options: ApplyOptions) -
         done.append(_reported(step, options))
 
 
-def _write_one(step: Step, client: SchedulerClient, version: str) -> None:
+def _write_one(step: JobStep, client: SchedulerClient, version: str) -> None:
     if step.action == "pruned":
         client.delete(step.job_id)
         return
@@ -231,7 +231,7 @@ def _write_one(step: Step, client: SchedulerClient, version: str) -> None:
         client.update(step.job_id, update_spec(step.job, version))
 
 
-def _adopt(step: Step, client: SchedulerClient, spec: Json) -> None:
+def _adopt(step: JobStep, client: SchedulerClient, spec: Json) -> None:
     old = str(step.adopted_from)
     client.add(spec)
     try:
@@ -256,14 +256,14 @@ def _adopt(step: Step, client: SchedulerClient, spec: Json) -> None:
 # them in, and it follows a chain of triggers only so far.
 
 
-def parents_first(steps: Iterable[Step]) -> list[Step]:
+def parents_first(steps: Iterable[JobStep]) -> list[JobStep]:
     """The same steps, each after the step of its parent; what is removed comes last, and children before their parents."""
     waiting = {step.job_id: step for step in steps}
-    written: list[Step] = []
-    removed: list[Step] = []
+    written: list[JobStep] = []
+    removed: list[JobStep] = []
     while waiting:
-        chain: list[Step] = []
-        step: Step | None = next(iter(waiting.values()))
+        chain: list[JobStep] = []
+        step: JobStep | None = next(iter(waiting.values()))
         while step is not None:
             chain.append(waiting.pop(step.job_id))
             step = waiting.get(str(_row(step).get("parent_id")))
@@ -272,7 +272,7 @@ def parents_first(steps: Iterable[Step]) -> list[Step]:
     return written + removed[::-1]
 
 
-def _row(step: Step) -> Json:
+def _row(step: JobStep) -> Json:
     return step.job or step.stored or {}
 
 
@@ -291,7 +291,7 @@ def require_followed(jobs: list[Json]) -> None:
             )
 
 
-def require_taken(steps: list[Step], client: SchedulerClient, version: str) -> None:
+def require_taken(steps: list[JobStep], client: SchedulerClient, version: str) -> None:
     """FlowError with everything that the scheduler would refuse of these steps. Only one of version 4 can be asked."""
     if version != "4":
         return
@@ -309,7 +309,7 @@ def require_taken(steps: list[Step], client: SchedulerClient, version: str) -> N
     )
 
 
-def _refusal(step: Step, client: SchedulerClient, version: str) -> Json | None:
+def _refusal(step: JobStep, client: SchedulerClient, version: str) -> Json | None:
     if step.job is None or step.action == "unchanged":
         return None
     try:

@@ -11,7 +11,7 @@ from operable.flow.manifest.inheritance import Json
 from operable.flow.scheduler.job_store import VERSION, stored_jobs, writing
 from operable.flow.scheduler.reconciliation import (
     ApplyOptions,
-    Step,
+    JobStep,
     chosen,
     matched,
     proofs_reported,
@@ -26,7 +26,7 @@ ENGINE = "operable"
 
 def plan_for_store(
     manifest: Json, path: str, options: ApplyOptions, surroundings: Surroundings
-) -> list[Step]:
+) -> list[JobStep]:
     """What would happen to each job; the store is only read, and not even made."""
     compiled = compile_manifest(manifest, ENGINE)
     proofs = verified_proofs(manifest, target(ENGINE).features, options, surroundings)
@@ -69,7 +69,7 @@ def apply_to_store(manifest: Json, path: str, options: ApplyOptions, surrounding
     return found
 
 
-def _write(manifest: Json, compiled: Json, path: str, options: ApplyOptions) -> list[Step]:
+def _write(manifest: Json, compiled: Json, path: str, options: ApplyOptions) -> list[JobStep]:
     digest = compiled["manifest_digest"]
     with writing(path) as transaction:
         steps = _steps(manifest, compiled, transaction.jobs(), options)
@@ -87,7 +87,7 @@ def _write(manifest: Json, compiled: Json, path: str, options: ApplyOptions) -> 
     return steps
 
 
-def _steps(manifest: Json, compiled: Json, stored: list[Json], options: ApplyOptions) -> list[Step]:
+def _steps(manifest: Json, compiled: Json, stored: list[Json], options: ApplyOptions) -> list[JobStep]:
     digest = canonical_digest(manifest)
 
     def compare(row: Json, job: Json) -> list[Json]:

@@ -1,7 +1,7 @@
 """What applying a manifest to any backend has in common: options, matching jobs with stored ones, proofs, the report.
 
 Theory of operation. A backend compiles the manifest, reads what is stored, and `matched` says for each job what happens to
-it: a list of `Step`s. All checks are made on that list, proofs are verified, and only then is anything written. The same
+it: a list of `JobStep`s. All checks are made on that list, proofs are verified, and only then is anything written. The same
 list, without the writing, is the plan that people look at first; its fingerprints say later whether the world has changed
 since. What runs the jobs is none of this module's business.
 """
@@ -43,7 +43,7 @@ class ApplyOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class JobStep:
     """What happens to one job: created, updated, adopted, unchanged or pruned."""
 
     action: Action
@@ -106,7 +106,7 @@ def matched(
     stored: Iterable[Json],
     adopt_by: str,
     compare: Callable[[Json, Json], list[Json]],
-) -> list[Step]:
+) -> list[JobStep]:
     """A step for every job. `compare(stored, job)` lists what an update would change."""
     by_id = {row["id"]: row for row in stored if isinstance(row.get("id"), str)}
     own = {job["id"] for job in jobs}  # whatever they are called: none of these can be adopted by another
@@ -143,17 +143,17 @@ def _require_unique(jobs: list[Json]) -> None:
         raise invalid_argument(f"{message}: {', '.join(twice)}")
 
 
-def _step(action: Action, job: Json, stored: Json | None = None, changes: tuple[Json, ...] = ()) -> Step:
+def _step(action: Action, job: Json, stored: Json | None = None, changes: tuple[Json, ...] = ()) -> JobStep:
     mode: Mode = "trigger" if job["parent_id"] else "schedule"
-    return Step(action, job["id"], job["name"], mode, job, stored, changes)
+    return JobStep(action, job["id"], job["name"], mode, job, stored, changes)
 
 
-def pruned_step(stored: Json) -> Step:
+def pruned_step(stored: Json) -> JobStep:
     mode: Mode = "trigger" if stored.get("parent_id") else "schedule"
-    return Step("pruned", stored["id"], str(stored.get("name") or ""), mode, None, stored)
+    return JobStep("pruned", stored["id"], str(stored.get("name") or ""), mode, None, stored)
 
 
-def chosen(steps: list[Step], options: ApplyOptions, manifest_digest: str) -> list[Step]:
+def chosen(steps: list[JobStep], options: ApplyOptions, manifest_digest: str) -> list[JobStep]:
     """The steps that the options ask for, bound to the manifest that they are made of."""
     return [
         replace(step, manifest_digest=manifest_digest)
@@ -162,7 +162,7 @@ def chosen(steps: list[Step], options: ApplyOptions, manifest_digest: str) -> li
     ]
 
 
-def require_expected(steps: list[Step], expected: tuple[str, ...] | None) -> None:
+def require_expected(steps: list[JobStep], expected: tuple[str, ...] | None) -> None:
     """Refuse when the plan is not the one that was looked at."""
     if expected is None:
         return
@@ -220,7 +220,7 @@ def _verified(proof: Json, manifest: Json, around: Surroundings) -> Json | None:
         raise FlowError("authorization_proof_failed", message, allow="allowProofCommand") from None
 
 
-def with_verifications(steps: list[Step], proofs: Mapping[str, Json]) -> list[Step]:
+def with_verifications(steps: list[JobStep], proofs: Mapping[str, Json]) -> list[JobStep]:
     return [replace(step, verification=proofs.get(step.job_id)) for step in steps]
 
 

@@ -32,7 +32,7 @@ class ExchangeFailed(Exception):  # noqa: N818 - a fact about the exchange
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     status: int
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
@@ -58,7 +58,7 @@ def exchange(
     around: Surroundings,
     timeout: float | None = None,
     limit: int = LIMIT,
-) -> Answer:
+) -> HttpAnswer:
     """Send and wait for the whole answer, whatever its status. NotAllowed if `around` has no network.
 
     `timeout` may be shorter than that of `around`.
@@ -67,7 +67,7 @@ def exchange(
     timeout = around.timeout if timeout is None else min(timeout, around.timeout)
     if not _may_ask(url):
         raise ExchangeFailed("the address must be https (http only for loopback), without credentials")
-    results: queue.SimpleQueue[Answer | Exception] = queue.SimpleQueue()
+    results: queue.SimpleQueue[HttpAnswer | Exception] = queue.SimpleQueue()
     connection = _connection(url, timeout)
 
     def work() -> None:
@@ -85,7 +85,7 @@ def exchange(
     except queue.Empty:
         _hang_up(connection)
         raise ExchangeFailed(f"no answer within {timeout:g} seconds") from None
-    if isinstance(result, Answer):
+    if isinstance(result, HttpAnswer):
         return result
     raise ExchangeFailed(_reason(result)) from None
 
@@ -138,7 +138,7 @@ def _sent(
     headers: dict[str, str],
     body: bytes | None,
     limit: int,
-) -> Answer:
+) -> HttpAnswer:
     parts = urlsplit(url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     connection.request(method, path, body=body, headers={"accept": "application/json", **headers})
@@ -146,7 +146,7 @@ def _sent(
     data = response.read(limit + 1)
     if len(data) > limit:
         raise ExchangeFailed(f"the answer is larger than {limit} bytes")
-    return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, data)
+    return HttpAnswer(response.status, {name.lower(): value for name, value in response.getheaders()}, data)
 
 
 def _hang_up(connection: "http.client.HTTPConnection") -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from operable.lint.check import Case, Check, Finding, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, Untested
 from operable.lint.evidence import encode, excerpt
 from operable.lint.example import CREATED, meta, summary, transcript
 
@@ -23,7 +23,7 @@ _MARK = ("AOI_LINT_SURROUNDINGS", "a value of the environment")
 _NAMES = ("argv", "env", "environ", "environment", "raw_args", "cmdline")
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     call = replace(case.sample_invocation(), env=(_MARK,))
     seen = case.observe(call)
     meta = seen.meta
@@ -53,7 +53,7 @@ def _holds(value: Any, words: list[str]) -> bool:
     return isinstance(value, dict) and any(_holds(inner, words) for inner in value.values())
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="echoed-surroundings",
     number=None,
     title="meta echoes neither arguments nor environment",

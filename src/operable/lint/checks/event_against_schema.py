@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from operable.lint.check import Case, Check, Finding
+from operable.lint.check import Case, LintCheck, LintFinding
 from operable.lint.evidence import Observation, encode, excerpt
 from operable.lint.example import CREATED, meta, summary, transcript
 from operable.lint.schemas import events, flaw, framework
@@ -28,7 +28,7 @@ from operable.wire.reserved_names import event_types
 _NOTHING = {"aoi-lint": [None]}
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     own = events(case.plan.schema)
     defined = event_types(case.plan.schema) if case.plan.schema is not None else set()
     told: set[tuple[str, str]] = set()
@@ -88,12 +88,12 @@ def _unannounced(case: Case, name: str) -> bool:
     )
 
 
-def _problem(case: Case, message: str, seen: Observation, event: dict[str, object]) -> Finding:
+def _problem(case: Case, message: str, seen: Observation, event: dict[str, object]) -> LintFinding:
     line = next((line.number for line in seen.lines if line.event == event), None)
     return case.fail(message, seen, excerpt=excerpt(encode(event)), line=line)
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="event-against-schema",
     number=4,
     title="events are what their schema says",

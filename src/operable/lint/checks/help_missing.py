@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from operable.lint.check import Case, Check, Finding
+from operable.lint.check import Case, LintCheck, LintFinding
 from operable.lint.evidence import Invocation, excerpt
 from operable.lint.example import transcript
 
 
-def _tool(case: Case) -> Iterator[Finding]:
+def _tool(case: Case) -> Iterator[LintFinding]:
     for flag in ("--help", "-h"):
         seen = case.observe(Invocation((flag,)))
         if seen.status != 0 or not seen.stdout.strip():
@@ -34,7 +34,7 @@ def _tool(case: Case) -> Iterator[Finding]:
         )
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="help-missing",
     number=None,
     title="there is help, and a version",

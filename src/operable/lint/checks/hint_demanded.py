@@ -13,12 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from operable.lint.check import Case, Check, Finding, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, Untested
 from operable.lint.example import transcript
 from operable.lint.schemas import document_flaw
 
 
-def _tool(case: Case) -> Iterator[Finding]:
+def _tool(case: Case) -> Iterator[LintFinding]:
     schema = case.plan.schema
     if schema is None or document_flaw(schema) is not None:
         raise Untested("there is no schema; see check 1")
@@ -47,7 +47,7 @@ def _schema(*required: str) -> dict[str, Any]:
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": rules}
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="hint-demanded",
     number=None,
     title="a hint is never obligatory",

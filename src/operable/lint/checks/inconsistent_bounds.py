@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from operable.lint.check import Case, Check, Finding, NotApplicable, Room, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, Room, Untested
 from operable.lint.evidence import Invocation, Observation, encode
 from operable.lint.example import ENTRY, meta, summary, transcript
 
@@ -31,7 +31,7 @@ _LISTING = ("list", "search")
 _ODD = ("0", "-1")
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     command = case.target
     limited = command.claims_flag("supports_limit") or command.claims_flag("supports_cursor")
     if not limited:
@@ -55,7 +55,7 @@ def _command(case: Case) -> Iterator[Finding]:
             yield from _finite(case, room, call)
 
 
-def _finite(case: Case, room: Room, call: Invocation) -> Iterator[Finding]:
+def _finite(case: Case, room: Room, call: Invocation) -> Iterator[LintFinding]:
     whole = _whole(case, room, call)
     items = _items(whole)
     bound = len(items) if _truncated(whole) and len(items) < _MANY else None  # of its own, if it has one
@@ -96,7 +96,7 @@ def _whole(case: Case, room: Room, call: Invocation) -> Observation:
 
 def _limits(
     case: Case, room: Room, call: Invocation, items: list[str], bound: int | None
-) -> Iterator[Finding]:
+) -> Iterator[LintFinding]:
     """What several limits give of these items; more than `bound` the tool never gives."""
     found = [*_cut(case, room, call, items, 1)]
     yield from found
@@ -123,7 +123,7 @@ def _rest(case: Case, room: Room, call: Invocation, page: Observation) -> list[s
     return found
 
 
-def _cut(case: Case, room: Room, call: Invocation, items: list[str], limit: int) -> Iterator[Finding]:
+def _cut(case: Case, room: Room, call: Invocation, items: list[str], limit: int) -> Iterator[LintFinding]:
     seen = _run(case, room, call, "--limit", str(limit))
     if not _answered(seen):
         yield case.fail(f"--limit {limit} fails with status {seen.status}", seen)
@@ -141,7 +141,7 @@ def _cut(case: Case, room: Room, call: Invocation, items: list[str], limit: int)
         yield case.fail("there is a next_cursor, though nothing is left", seen, level="SHOULD")
 
 
-def _silently(case: Case, seen: Observation, items: list[str], what: str) -> Iterator[Finding]:
+def _silently(case: Case, seen: Observation, items: list[str], what: str) -> Iterator[LintFinding]:
     """It may refuse the call, or take it for another; it may not leave things out and say nothing."""
     got = _items(seen)
     # If the output differs from call to call, nothing shows that an item was left out.
@@ -150,7 +150,7 @@ def _silently(case: Case, seen: Observation, items: list[str], what: str) -> Ite
         yield case.fail(f"{what} leaves out {missing} results, but truncated is not true", seen)
 
 
-def _pages(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterator[Finding]:
+def _pages(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterator[LintFinding]:
     size = str(max(1, len(items) // 3))
     page = _run(case, room, call, "--limit", size)
     got = _items(page)
@@ -178,7 +178,7 @@ def _pages(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterat
             yield case.fail("a damaged cursor is not refused", damaged)
 
 
-def _stream(case: Case, room: Room, call: Invocation) -> Iterator[Finding]:
+def _stream(case: Case, room: Room, call: Invocation) -> Iterator[LintFinding]:
     """It has no end but the limit, and for its first result as long as any other call: no silence shows that none comes."""
     one = _run(case, room, replace(call, signal=""), "--limit", "1")
     if not one.domain:
@@ -238,7 +238,7 @@ def _without(call: Invocation, flag: str) -> Invocation:
     return replace(call, words=tuple(words[:position] + words[position + 2 :]))
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="inconsistent-bounds",
     number=11,
     title="limit, truncated and cursors agree",

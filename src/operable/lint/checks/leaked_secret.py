@@ -20,7 +20,7 @@ from dataclasses import replace
 from urllib.parse import quote, quote_plus
 
 from operable.kernel.redact.names import is_secret_name
-from operable.lint.check import Case, Check, Finding, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, Untested
 from operable.lint.evidence import Invocation, Observation, encode
 from operable.lint.example import error, meta, summary, transcript
 from operable.lint.samples import options_of
@@ -42,7 +42,7 @@ def canary(label: str) -> str:
     return f"Zq7+{label}+9xKtRwe2V"
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     command = case.target
     if command.profile.skip is not None or not command.has_stream:
         raise Untested(command.settled(case.lab.observe)[1])
@@ -201,7 +201,7 @@ def leak(text: str, value: str) -> str | None:
     return None
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="leaked-secret",
     number=9,
     title="secrets do not come out again",

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, Untested
 from operable.lint.evidence import Invocation, Observation, encode, excerpt
 from operable.lint.example import error, meta, summary, transcript
 
@@ -35,7 +35,7 @@ _META = {
 _ERROR = error("SOURCE_UNAVAILABLE", "temporary", retryable=True)
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     if not case.target.reads_jsonl:
         raise NotApplicable("it takes no JSONL input")
     call = case.sample_invocation()
@@ -85,7 +85,7 @@ def _fed(case: Case, call: Invocation, *events: dict[str, Any]) -> Observation:
     return case.observe(replace(call, stdin="".join(encode(event) + "\n" for event in events).encode()))
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="misread-upstream",
     number=None,
     title="the stream of another tool is read to its summary",

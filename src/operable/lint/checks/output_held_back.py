@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from operable.lint.check import Case, Check, Finding, NotApplicable
+from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable
 from operable.lint.example import ENTRY, INTERRUPTED, meta, transcript
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     command = case.target
     if command.unbounded:
         seen = case.sample()
@@ -36,7 +36,7 @@ def _command(case: Case) -> Iterator[Finding]:
         yield case.fail("nothing is written before its input ends", seen)
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="output-held-back",
     number=None,
     title="events are written while it runs",

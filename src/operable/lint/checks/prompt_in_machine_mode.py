@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from operable.lint.check import Case, Check, Finding
+from operable.lint.check import Case, LintCheck, LintFinding
 from operable.lint.evidence import Invocation, Observation, excerpt
 from operable.lint.example import error, meta, summary, transcript
 from operable.lint.traces import question
@@ -25,7 +25,7 @@ _PATIENCE = 5.0
 _MUCH_LONGER = 4
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     call = case.sample_invocation()
     calls = [call] if not case.target.destructive else [call, unconfirmed(case)]
     for plain in calls:
@@ -37,7 +37,9 @@ def _command(case: Case) -> Iterator[Finding]:
             yield from _judged(case, case.observe(watched), "with a terminal", plain)
 
 
-def _judged(case: Case, seen: Observation, where: str, plain: Invocation | None = None) -> Iterator[Finding]:
+def _judged(
+    case: Case, seen: Observation, where: str, plain: Invocation | None = None
+) -> Iterator[LintFinding]:
     asked = question(seen.stderr)
     if seen.ended == "deadline" and plain is not None and case.lab.observe(plain).ended == "itself":
         yield case.fail(
@@ -51,7 +53,7 @@ def _judged(case: Case, seen: Observation, where: str, plain: Invocation | None 
         yield case.fail(f"{where} it asks a question on stderr", seen, excerpt=excerpt(asked))
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="prompt-in-machine-mode",
     number=None,
     title="it asks no user",

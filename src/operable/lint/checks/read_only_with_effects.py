@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from operable.lint.check import Case, Check, Finding, NotApplicable
+from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable
 from operable.lint.example import ENTRY, meta, summary, transcript
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     if not case.target.read_only:
         raise NotApplicable("it is not declared to be read-only")
     seen, changes = case.effect(case.sample_invocation())
@@ -25,7 +25,7 @@ def _command(case: Case) -> Iterator[Finding]:
         yield case.fail(f"it is declared read-only and changes things: {shown}", seen)
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="read-only-with-effects",
     number=None,
     title="read-only commands change nothing",

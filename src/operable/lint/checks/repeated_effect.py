@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from operable.lint.check import Case, Check, Finding, NotApplicable, Room, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, Room, Untested
 from operable.lint.evidence import Invocation, Observation, encode, excerpt
 from operable.lint.example import CREATED, meta, summary, transcript
 from operable.lint.samples import from_schema
@@ -28,7 +28,7 @@ _KEY = "7c1e9a40-52d3-4b7e-9f1c-0d6a8be2f413"
 _VOLATILE = ("timestamp", "trace_id", "elapsed_ms")
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     command = case.target
     if not command.mutates:
         raise NotApplicable("it is read-only" if command.read_only else "it makes no change of its own")
@@ -63,7 +63,7 @@ def _command(case: Case) -> Iterator[Finding]:
             )
 
 
-def _again(case: Case, room: Room, call: Invocation, first: Observation) -> Iterator[Finding]:
+def _again(case: Case, room: Room, call: Invocation, first: Observation) -> Iterator[LintFinding]:
     second, changes = room.effect(call)
     case.seen.append(second)
     told = [change for change in changes if change.where == "state"]
@@ -100,7 +100,7 @@ def _other_call(case: Case, call: Invocation) -> Invocation | None:
     return command.invocation(arguments, *extra, "--idempotency-key", _KEY)
 
 
-def _other(case: Case, room: Room, call: Invocation) -> Iterator[Finding]:
+def _other(case: Case, room: Room, call: Invocation) -> Iterator[LintFinding]:
     seen, changes = room.effect(call)
     case.seen.append(seen)
     told = [change for change in changes if change.where == "state"]
@@ -134,7 +134,7 @@ def _shown(seen: Observation) -> str:
     return f"{encode(seen.domain[0])[:90] if seen.domain else 'nothing'} (count {_count(seen)})"
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="repeated-effect",
     number=7,
     title="the same key has one effect and one result",

@@ -17,7 +17,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
-from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, Untested
 from operable.lint.evidence import Observation
 from operable.lint.example import ENTRY, INTERRUPTED, meta, transcript
 
@@ -28,7 +28,7 @@ _LONGER = 4
 _REST = 20.0
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     if not case.target.unbounded:
         raise NotApplicable("it is not unbounded")
     interval = case.target.claims.get("heartbeat_interval")
@@ -66,7 +66,7 @@ def _beats_on(seen: Observation, within: float) -> bool:
     return bool(beats) and seen.signalled is not None and seen.signalled - beats[-1] <= within
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="silent-stream",
     number=None,
     title="an unbounded stream beats as it declares",

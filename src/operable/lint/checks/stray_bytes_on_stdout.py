@@ -19,8 +19,8 @@ from collections.abc import Iterator
 
 from operable.kernel.errors import Fail
 from operable.kernel.json import repeated_names
-from operable.lint.check import Case, Check, Finding, Untested
-from operable.lint.evidence import Line, Observation, excerpt
+from operable.lint.check import Case, LintCheck, LintFinding, Untested
+from operable.lint.evidence import Observation, OutputLine, excerpt
 from operable.lint.example import ENTRY, meta, summary, transcript
 from operable.lint.schemas import document_flaw
 from operable.lint.variants import demand_sample, some_stream
@@ -31,7 +31,7 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _ESCAPE = re.compile("\x1b[\\[\\]]")
 
 
-def _tool(case: Case) -> Iterator[Finding]:
+def _tool(case: Case) -> Iterator[LintFinding]:
     if case.plan.schema is None or document_flaw(case.plan.schema) is not None:
         raise Untested("it gives no schema whose names could be looked at; see check 1")
     case.seen += case.plan.discovery.values()
@@ -45,7 +45,7 @@ def _tool(case: Case) -> Iterator[Finding]:
         )
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     told: set[str] = set()
     for name in case.target.event_types:
         if name in RESERVED:
@@ -61,7 +61,7 @@ def _command(case: Case) -> Iterator[Finding]:
         raise Untested("stdout is empty in every call that was made")
 
 
-def _flaws(case: Case, what: str, observation: Observation) -> Iterator[tuple[str, Finding]]:
+def _flaws(case: Case, what: str, observation: Observation) -> Iterator[tuple[str, LintFinding]]:
     for line in observation.lines:
         control = _CONTROL.search(line.raw)
         if control is not None:
@@ -90,7 +90,9 @@ def _flaws(case: Case, what: str, observation: Observation) -> Iterator[tuple[st
         )
 
 
-def _named(case: Case, what: str, observation: Observation, line: Line) -> Iterator[tuple[str, Finding]]:
+def _named(
+    case: Case, what: str, observation: Observation, line: OutputLine
+) -> Iterator[tuple[str, LintFinding]]:
     event = line.event or {}
     name = event["type"]
     if name in RESERVED:
@@ -106,7 +108,9 @@ def _named(case: Case, what: str, observation: Observation, line: Line) -> Itera
     yield name, case.fail(text, observation, section="8.2", excerpt=excerpt(line.raw), line=line.number)
 
 
-def _twice(case: Case, what: str, observation: Observation, line: Line) -> Iterator[tuple[str, Finding]]:
+def _twice(
+    case: Case, what: str, observation: Observation, line: OutputLine
+) -> Iterator[tuple[str, LintFinding]]:
     """Readers differ in which of two values they take (RFC 8259, section 4)."""
     try:
         names = repeated_names(line.raw)
@@ -120,7 +124,7 @@ def _twice(case: Case, what: str, observation: Observation, line: Line) -> Itera
         )
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="stray-bytes-on-stdout",
     number=2,
     title="stdout contains only events",

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from operable.lint.check import Case, Check, Finding, Level, Untested
+from operable.lint.check import Case, Level, LintCheck, LintFinding, Untested
 from operable.lint.evidence import Invocation, Observation, excerpt
 from operable.lint.example import INTERRUPTED, meta, transcript
 from operable.lint.traces import trace
@@ -31,7 +31,7 @@ _SLACK = 9
 _SIGNALS: tuple[Literal["SIGINT", "SIGTERM"], ...] = ("SIGINT", "SIGTERM")
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     whole = case.sample_invocation()
     sample = case.lab.observe(whole)
     call = replace(whole, signal="", settle=0.0)
@@ -82,7 +82,7 @@ def _was_last_write(seen: Observation) -> bool:
     return seen.stalled is not None and (cut or len(seen.stdout) <= seen.stalled + (seen.pending or 0))
 
 
-def _reader_gone(case: Case, call: Invocation, when: str) -> Iterator[Finding]:
+def _reader_gone(case: Case, call: Invocation, when: str) -> Iterator[LintFinding]:
     seen = case.observe(call)
     # An unbounded stream that has nothing to say does not notice that its reader is gone.
     quiet = case.target.unbounded and (call.reader == "leaves" or not seen.lines)
@@ -95,7 +95,7 @@ def _reader_gone(case: Case, call: Invocation, when: str) -> Iterator[Finding]:
     yield from _noise(case, seen, f"the reader went away {when}")
 
 
-def _stopped(case: Case, seen: Observation, name: str) -> Iterator[Finding]:
+def _stopped(case: Case, seen: Observation, name: str) -> Iterator[LintFinding]:
     if seen.ended != "itself":
         yield case.fail(f"{name} does not end it", seen)
         return
@@ -113,7 +113,7 @@ def _stopped(case: Case, seen: Observation, name: str) -> Iterator[Finding]:
         yield _advice(case, f"{name}: the exit status is {seen.status}, not {_STATUS[name][0]}", seen)
 
 
-def _prose(case: Case, seen: Observation, name: str) -> Iterator[Finding]:
+def _prose(case: Case, seen: Observation, name: str) -> Iterator[LintFinding]:
     """What it says on its way out is a part of the stream. A line that was cut is not: it cannot be taken back."""
     whole = seen.lines if seen.stdout.endswith(b"\n") else seen.lines[:-1]
     for line in whole:
@@ -123,7 +123,7 @@ def _prose(case: Case, seen: Observation, name: str) -> Iterator[Finding]:
             return
 
 
-def _noise(case: Case, seen: Observation, when: str) -> Iterator[Finding]:
+def _noise(case: Case, seen: Observation, when: str) -> Iterator[LintFinding]:
     crash = trace(seen.stderr)
     if crash is not None:
         yield _advice(case, f"{when}: a {crash[0]} stack trace on stderr", seen, crash[1])
@@ -131,12 +131,12 @@ def _noise(case: Case, seen: Observation, when: str) -> Iterator[Finding]:
 
 def _advice(
     case: Case, message: str, seen: Observation, text: str | None = None, level: Level = "SHOULD"
-) -> Finding:
+) -> LintFinding:
     shown = excerpt(text if text is not None else seen.stdout[-200:])
     return case.fail(message, seen, level=level, excerpt=shown)
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="unclean-stop",
     number=10,
     title="it stops cleanly when it is no longer wanted",

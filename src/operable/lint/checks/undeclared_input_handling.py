@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, Untested
 from operable.lint.evidence import Invocation, Observation, excerpt
 from operable.lint.example import error, meta, summary, transcript
 
@@ -26,7 +26,7 @@ _NO_OBJECT = b"7\n"
 _PLACES = ("first", "middle", "no object", "last", "cut off at the end")
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     command = case.target
     if not command.reads_jsonl:
         raise NotApplicable("it takes no JSONL input")
@@ -50,7 +50,7 @@ def _command(case: Case) -> Iterator[Finding]:
         yield from _tried(case, call, mode, ())
 
 
-def _tried(case: Case, call: Invocation, mode: str, options: tuple[str, ...]) -> Iterator[Finding]:
+def _tried(case: Case, call: Invocation, mode: str, options: tuple[str, ...]) -> Iterator[LintFinding]:
     lines = [line + b"\n" for line in (call.stdin or b"").splitlines() if line.strip()]
     told: set[str] = set()
     for place in _PLACES:
@@ -104,7 +104,7 @@ def _tolerant(case: Case, call: Invocation, seen: Observation) -> Iterator[str]:
         yield "the summary says that all is well"
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="undeclared-input-handling",
     number=12,
     title="malformed input does what is declared",

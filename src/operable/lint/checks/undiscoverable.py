@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from operable.lint.check import Case, Check, Finding, NotApplicable, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, Untested
 from operable.lint.evidence import Invocation, Observation, excerpt
 from operable.lint.example import transcript
 from operable.lint.schemas import document_flaw, manifest_flaw
@@ -27,7 +27,7 @@ from operable.lint.schemas import document_flaw, manifest_flaw
 _LOCAL = ("file:", "/", "./", "../", "~")
 
 
-def _tool(case: Case) -> Iterator[Finding]:
+def _tool(case: Case) -> Iterator[LintFinding]:
     plan = case.plan
     found = False
     for what, document in (("schema", plan.schema), ("capabilities", plan.capabilities)):
@@ -55,7 +55,7 @@ def _tool(case: Case) -> Iterator[Finding]:
         raise Untested(f"that it needs no network cannot be shown: {case.lab.confined}")
 
 
-def _valid(case: Case, what: str, document: dict[str, Any], answer: Observation) -> Iterator[Finding]:
+def _valid(case: Case, what: str, document: dict[str, Any], answer: Observation) -> Iterator[LintFinding]:
     if what == "capabilities":
         flaw = manifest_flaw(document)
         if flaw is not None:
@@ -73,7 +73,7 @@ def _valid(case: Case, what: str, document: dict[str, Any], answer: Observation)
         yield case.fail("the schema is an error event", answer)
 
 
-def _same(case: Case, what: str, document: dict[str, Any]) -> Iterator[Finding]:
+def _same(case: Case, what: str, document: dict[str, Any]) -> Iterator[LintFinding]:
     """The flag, if there is one, says what the subcommand says."""
     flag = case.lab.observe(Invocation((f"--{what}",), bare=True))
     other = _json(flag.stdout) if flag.status == 0 else None
@@ -84,7 +84,7 @@ def _same(case: Case, what: str, document: dict[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     command = case.target
     if case.plan.capabilities is None:
         raise Untested("there is no capability manifest")
@@ -120,7 +120,7 @@ def _why(answer: Observation) -> str:
     return "it printed nothing" if not answer.stdout.strip() else "what it printed is not one JSON object"
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="undiscoverable",
     number=1,
     title="discovery works from nothing and describes the tool",

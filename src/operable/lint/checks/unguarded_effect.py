@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from operable.lint.check import Case, Change, Check, Finding, NotApplicable, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, RoomChange, Untested
 from operable.lint.evidence import Observation, excerpt
 from operable.lint.example import error, meta, summary, transcript
 from operable.lint.variants import demand_visible, dry_run, unconfirmed
@@ -29,7 +29,7 @@ _WRONG_COUNT = "424242"
 _DESTRUCTIVE_VERBS = ("delete", "remove", "rm", "destroy", "purge", "drop", "wipe", "erase")
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     command = case.target
     if case.plan.capabilities is None:
         raise Untested("there is no capability manifest that says what it does; see check 1")
@@ -60,7 +60,7 @@ def _command(case: Case) -> Iterator[Finding]:
         raise Untested(f"that it makes no outgoing connection cannot be observed: {reason}")
 
 
-def _unconfirmed(case: Case) -> Iterator[Finding]:
+def _unconfirmed(case: Case) -> Iterator[LintFinding]:
     done, changes = case.effect(case.sample_invocation())
     if not done.succeeded or not changes:
         raise Untested(
@@ -84,7 +84,7 @@ def _unconfirmed(case: Case) -> Iterator[Finding]:
         yield from _counted(case, len(done.domain))
 
 
-def _counted(case: Case, count: int) -> Iterator[Finding]:
+def _counted(case: Case, count: int) -> Iterator[LintFinding]:
     """The guard against broad deletes counts, whatever else the call has."""
     command = case.target
     for confirmed in ((), command.confirm):
@@ -103,7 +103,7 @@ def _counted(case: Case, count: int) -> Iterator[Finding]:
         yield case.fail(text, right, level="SHOULD", section="14.3")
 
 
-def _planned(case: Case) -> Iterator[Finding]:
+def _planned(case: Case) -> Iterator[LintFinding]:
     seen, changes = case.effect(dry_run(case))
     if changes:
         yield case.fail(f"a dry run changes things: {_shown(changes)}", seen, section="14.2")
@@ -123,7 +123,7 @@ def _planned(case: Case) -> Iterator[Finding]:
         demand_visible(case, seen)
 
 
-def _planned_for_good(case: Case) -> Iterator[Finding]:
+def _planned_for_good(case: Case) -> Iterator[LintFinding]:
     """With everything that makes a call count, --dry-run decides. Whether it is then refused is its own affair."""
     command = case.target
     more = [*(command.confirm if command.destructive else ())]
@@ -137,17 +137,17 @@ def _planned_for_good(case: Case) -> Iterator[Finding]:
         yield case.fail(said, seen, section="14.2")
 
 
-def _contacts(case: Case, seen: Observation, what: str) -> Iterator[Finding]:
+def _contacts(case: Case, seen: Observation, what: str) -> Iterator[LintFinding]:
     if seen.outgoing:
         yield case.fail(f"{what}: {'; '.join(seen.outgoing)}", seen, excerpt="; ".join(seen.outgoing))
 
 
-def _shown(changes: tuple[Change, ...]) -> str:
+def _shown(changes: tuple[RoomChange, ...]) -> str:
     shown = "; ".join(str(change) for change in changes[:3])
     return shown + (f"; and {len(changes) - 3} more" if len(changes) > 3 else "")
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="unguarded-effect",
     number=6,
     title="nothing is destroyed without confirmation, and plans change nothing",

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from operable.lint.check import Case, Check, Finding, NotApplicable, Room, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, Room, Untested
 from operable.lint.evidence import Observation, encode, excerpt
 from operable.lint.example import meta, summary, transcript
 
@@ -24,7 +24,7 @@ _Listing = list[dict[str, Any]]
 _NAMES = ("id", "path", "url", "uri", "key", "slug", "uuid", "ref", "sha", "digest", "address", "file", "dir")
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     if not case.target.mutates:
         raise NotApplicable("it is read-only" if case.target.read_only else "it makes no change of its own")
     call = case.sample_invocation()
@@ -82,7 +82,7 @@ def identities(event: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _resolved(case: Case, room: Room, seen: Observation, before: _Listing | None) -> Iterator[Finding]:
+def _resolved(case: Case, room: Room, seen: Observation, before: _Listing | None) -> Iterator[LintFinding]:
     destroyed = case.target.destructive
     wanted = {name for event in seen.domain if (name := identity(event)) is not None and "id" in event}
     if not wanted:
@@ -103,7 +103,7 @@ def _resolved(case: Case, room: Room, seen: Observation, before: _Listing | None
         yield case.fail(f"`get` does not know the id `{min(wanted)}` that it gave out", seen)
 
 
-def _accounted(case: Case, seen: Observation, before: _Listing, after: _Listing) -> Iterator[Finding]:
+def _accounted(case: Case, seen: Observation, before: _Listing, after: _Listing) -> Iterator[LintFinding]:
     """What came or went in the list was named, if only by the name of what it was in."""
     had, has = ({name for event in listing if (name := identity(event))} for listing in (before, after))
     told = encode(seen.domain)
@@ -141,7 +141,7 @@ def _gettable(case: Case, room: Room, name: str) -> bool:
     return get is not None and room.run(get.invocation([name])).succeeded
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="unnamed-resource",
     number=8,
     title="changes name what they changed",

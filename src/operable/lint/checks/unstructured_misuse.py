@@ -20,7 +20,7 @@ from dataclasses import replace
 from typing import Any
 
 from operable.kernel.errors import CATEGORIES
-from operable.lint.check import Case, Check, Finding, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, Untested
 from operable.lint.evidence import Invocation, Observation, encode, excerpt
 from operable.lint.example import error, meta, summary, transcript
 from operable.lint.plan import MACHINE
@@ -41,7 +41,7 @@ _RETRY = {
 }
 
 
-def _tool(case: Case) -> Iterator[Finding]:
+def _tool(case: Case) -> Iterator[LintFinding]:
     if not case.plan.commands:
         raise Untested("no command is known: name them in the capabilities (see check 1), or in a profile")
     if all(not command.words for command in case.plan.commands):
@@ -51,7 +51,7 @@ def _tool(case: Case) -> Iterator[Finding]:
     yield from _errors(case, seen, set())
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     if case.target.profile.skip is not None or not case.target.has_stream:
         raise Untested(case.target.settled(case.lab.observe)[1])
     for what, call in misuse(case.target):
@@ -74,7 +74,7 @@ def _unknown_format(case: Case) -> Invocation:
     return replace(case.target, machine=(flag, "no-such-format")).invocation(case.target.profile.args or ())
 
 
-def _refusal(case: Case, what: str, seen: Observation) -> Iterator[Finding]:
+def _refusal(case: Case, what: str, seen: Observation) -> Iterator[LintFinding]:
     if seen.ended != "itself":
         yield case.fail(f"{what}: it did not end", seen)
     elif seen.status == 0 or seen.signalled is not None:
@@ -85,7 +85,7 @@ def _refusal(case: Case, what: str, seen: Observation) -> Iterator[Finding]:
         yield case.fail(f"{what}: it crashed ({crash[0]}): {crash[1]}", seen, excerpt=crash[1])
 
 
-def _errors(case: Case, seen: Observation, told: set[str]) -> Iterator[Finding]:
+def _errors(case: Case, seen: Observation, told: set[str]) -> Iterator[LintFinding]:
     for event in seen.errors:
         for message, must in _flaws(event):
             if message not in told:
@@ -119,7 +119,7 @@ def _flaws(event: dict[str, Any]) -> Iterator[tuple[str, bool]]:
         yield f"retryable is {str(retryable).lower()} for the category `{category}`", False
 
 
-def _status(case: Case, seen: Observation, told: set[str]) -> Iterator[Finding]:
+def _status(case: Case, seen: Observation, told: set[str]) -> Iterator[LintFinding]:
     """A documented exit code is kept, where the last error decides it."""
     codes = (case.plan.capabilities or {}).get("exit_codes")
     if not isinstance(codes, dict) or not seen.errors or seen.ended != "itself" or seen.signalled:
@@ -133,7 +133,7 @@ def _status(case: Case, seen: Observation, told: set[str]) -> Iterator[Finding]:
             yield case.fail(message, seen, level="SHOULD", section="6")
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="unstructured-misuse",
     number=5,
     title="misuse is refused, and errors are structured",

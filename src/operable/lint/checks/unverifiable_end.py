@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from operable.lint.check import Case, Check, Finding, Level, Untested
+from operable.lint.check import Case, Level, LintCheck, LintFinding, Untested
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.example import ENTRY, meta, summary, transcript
 from operable.lint.variants import streams
@@ -29,7 +29,7 @@ from operable.lint.variants import streams
 _Problem = tuple[str, Level]
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     call, problem = case.target.settled(case.lab.observe)
     if call is None:
         raise Untested(problem)
@@ -148,7 +148,7 @@ def _counts(case: Case, seen: Observation, summary: dict[str, Any]) -> Iterator[
         yield "an aoi:error was emitted, and the summary says that all is well", "MUST"
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="unverifiable-end",
     number=3,
     title="the end says what happened",

@@ -16,14 +16,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from operable.lint.check import Case, Check, Finding, Untested
+from operable.lint.check import Case, LintCheck, LintFinding, Untested
 from operable.lint.evidence import Invocation, Observation, encode, excerpt
 from operable.lint.example import ENTRY, meta, summary, transcript
 
 _IMPOSSIBLE = "9999"
 
 
-def _command(case: Case) -> Iterator[Finding]:
+def _command(case: Case) -> Iterator[LintFinding]:
     seen = case.sample()
     meta = seen.meta
     if meta is None and not seen.readable:
@@ -41,7 +41,7 @@ def _command(case: Case) -> Iterator[Finding]:
     yield from _negotiated(case)
 
 
-def _declared(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[Finding]:
+def _declared(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[LintFinding]:
     capabilities = case.plan.capabilities or {}
     schemas = case.plan.versions()
     version = meta["schema_version"]
@@ -66,7 +66,7 @@ def _declared(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[F
         )
 
 
-def _whose(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[Finding]:
+def _whose(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[LintFinding]:
     """Whose stream this is: consumers of several tools distinguish them by it."""
     if case.target.relays:
         return
@@ -79,7 +79,7 @@ def _whose(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[Find
         yield case.fail(f"meta.command is {command}, which is another command", seen, section="8.3")
 
 
-def _negotiated(case: Case) -> Iterator[Finding]:
+def _negotiated(case: Case) -> Iterator[LintFinding]:
     command = case.target
     call = case.sample_invocation()
     if command.relays:
@@ -132,7 +132,7 @@ def _is(reported: str, version: str, seen: Observation) -> bool:
     return reported == version if exactly else reported.partition(".")[0] == version.partition(".")[0]
 
 
-CHECK = Check(
+CHECK = LintCheck(
     name="version-confusion",
     number=13,
     title="the schema version is reported and honoured",

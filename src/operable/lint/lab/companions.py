@@ -22,7 +22,7 @@ from dataclasses import replace
 from operable.kernel.errors import Fail
 from operable.lint.lab.custody import Custody
 from operable.lint.lab.output import FLOOD
-from operable.lint.lab.probe import Place, Probe
+from operable.lint.lab.probe import LabProbe, ProbeFolders
 from operable.lint.lab.stall import LOOK, QUIET
 from operable.proc.child import Child, ChildEnd
 from operable.proc.reactor import Attendant
@@ -41,7 +41,7 @@ NOT_READY = "COMPANION_NOT_READY"
 class Companion:
     """One program, from its start to its end."""
 
-    def __init__(self, probe: Probe, words: tuple[str, ...], place: Place) -> None:
+    def __init__(self, probe: LabProbe, words: tuple[str, ...], place: ProbeFolders) -> None:
         self._shown = shlex.join(words)
         self._abandoned = probe.abandoned
         self._custody = Custody(probe.sandbox, network=True)
@@ -151,7 +151,7 @@ class Companion:
 class Companions:
     """Those of one room. All methods belong to the thread that uses the room."""
 
-    def __init__(self, probe: Probe, place: Place, hopeless: dict[tuple[str, ...], Fail]) -> None:
+    def __init__(self, probe: LabProbe, place: ProbeFolders, hopeless: dict[tuple[str, ...], Fail]) -> None:
         """`hopeless`: those that did not get ready in another room of the lab; they are not waited for again."""
         self._probe = probe
         self._hopeless = hopeless

@@ -22,10 +22,10 @@ from contextlib import contextmanager
 from typing import Self
 
 from operable.kernel.errors import Fail
-from operable.lint.check import Change
+from operable.lint.check import RoomChange
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab.folders import Premises, Stock, copyable
-from operable.lint.lab.probe import Probe, place_file
+from operable.lint.lab.probe import LabProbe, place_file
 from operable.lint.lab.recipe import chooses_output
 from operable.lint.lab.room import SETUP_FAILED, LabRoom, Steadiness
 from operable.lint.profile import Profile
@@ -38,7 +38,7 @@ ROOM_FAILED = "ROOM_FAILED"
 class Laboratory:
     """Runs the invocations of one tool. A context manager: leaving it removes every room."""
 
-    def __init__(self, probe: Probe, profile: Profile, *, patience: float = PATIENCE) -> None:
+    def __init__(self, probe: LabProbe, profile: Profile, *, patience: float = PATIENCE) -> None:
         self.probe = probe
         self.profile = profile
         self.patience = patience
@@ -51,7 +51,7 @@ class Laboratory:
         self._state: Invocation | None = None
         self._steadiness = Steadiness()
         self._hopeless: dict[tuple[str, ...], Fail] = {}
-        self._seen: dict[tuple[Invocation, bool], tuple[Observation, tuple[Change, ...]]] = {}
+        self._seen: dict[tuple[Invocation, bool], tuple[Observation, tuple[RoomChange, ...]]] = {}
         self._locks: dict[tuple[Invocation, bool], threading.Lock] = {}
         self._lock = threading.Lock()
 
@@ -95,7 +95,7 @@ class Laboratory:
     def observe(self, invocation: Invocation) -> Observation:
         return self._once(invocation, compare=False)[0]
 
-    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         return self._once(invocation, compare=True)
 
     @contextmanager
@@ -140,7 +140,7 @@ class Laboratory:
             self.runs += 1
             self.busy += seen.elapsed
 
-    def _once(self, invocation: Invocation, *, compare: bool) -> tuple[Observation, tuple[Change, ...]]:
+    def _once(self, invocation: Invocation, *, compare: bool) -> tuple[Observation, tuple[RoomChange, ...]]:
         key = (invocation, compare)
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())

@@ -47,7 +47,7 @@ class Recording:
         return b"".join(self._chunks)[: KEPT if self.floods else None]
 
 
-class Terminal:
+class SilentTerminal:
     """A pty whose other end is the tool's, and which does not answer."""
 
     def __init__(self, reactor: Reactor) -> None:

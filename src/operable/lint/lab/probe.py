@@ -36,7 +36,7 @@ _SUDO = "sudo"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ProbeFolders:
     """Where the tool runs: folders of the host, and where it sees them."""
 
     work: str
@@ -48,7 +48,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class LabProbe:
     """How to run one program."""
 
     program: str  # absolute
@@ -60,7 +60,7 @@ class Probe:
     # Set: no caller wants to know any more. What runs is killed, and nothing else is started.
     abandoned: threading.Event = field(default_factory=threading.Event, compare=False)
 
-    def run(self, invocation: Invocation, place: Place) -> Observation:
+    def run(self, invocation: Invocation, place: ProbeFolders) -> Observation:
         from operable.lint.lab.trial import Trial
 
         if self.abandoned.is_set():
@@ -69,7 +69,9 @@ class Probe:
             place_file(place.home, path, content)
         return Trial(self, invocation, place).observe()
 
-    def command(self, invocation: Invocation, place: Place, gate: int | None = None) -> PreparedCommand:
+    def command(
+        self, invocation: Invocation, place: ProbeFolders, gate: int | None = None
+    ) -> PreparedCommand:
         """What is started. Behind a `gate` it does not begin before that is opened; only a sandbox has one."""
         if any("\0" in word for word in invocation.words):
             raise Fail("validation", "ARGV_INVALID", "an argument contains a NUL character")
@@ -89,12 +91,12 @@ class Probe:
             return command
         return self.enclosure(invocation, place, gate).wrap(command)
 
-    def enclosure(self, invocation: Invocation, place: Place, gate: int | None = None) -> Enclosure:
+    def enclosure(self, invocation: Invocation, place: ProbeFolders, gate: int | None = None) -> Enclosure:
         """Where the tool runs, and what holds there. Its limits are our own (`_limited`, `custody`): nothing to close."""
         assert self.sandbox is not None  # noqa: S101 - only a sandbox encloses
         return enclose(self.sandbox, self._confinement(invocation, place, gate), defaults=ResourceLimits())
 
-    def companion(self, words: tuple[str, ...], place: Place, gate: int | None) -> PreparedCommand:
+    def companion(self, words: tuple[str, ...], place: ProbeFolders, gate: int | None) -> PreparedCommand:
         """A program beside the tool: the same place, environment and limits. `sudo` before it makes it root of the room."""
         assert self.sandbox is not None  # noqa: S101 - without one nothing is started beside the tool
         rooted = words[0] == _SUDO
@@ -113,19 +115,19 @@ class Probe:
             _limited(command, confined=True)
         )
 
-    def has_network(self, invocation: Invocation, place: Place) -> bool:
+    def has_network(self, invocation: Invocation, place: ProbeFolders) -> bool:
         """The host's own. A room with programs beside the tool has one of its own, whatever the profile allows."""
         return self.sandbox is None or (self.network and not invocation.bare and place.loopback is None)
 
-    def _bare_environment(self, place: Place) -> dict[str, str]:
+    def _bare_environment(self, place: ProbeFolders) -> dict[str, str]:
         return {"PATH": os.environ.get("PATH", os.defpath), "HOME": place.inside_home}
 
-    def _environment(self, place: Place) -> dict[str, str]:
+    def _environment(self, place: ProbeFolders) -> dict[str, str]:
         temporary = "/tmp" if self.sandbox else place.work  # noqa: S108 - inside
         usual = {"LANG": "C.UTF-8", "TERM": "dumb", "TMPDIR": temporary}
         return self._bare_environment(place) | usual | self.env
 
-    def _confinement(self, invocation: Invocation, place: Place, gate: int | None) -> Confinement:
+    def _confinement(self, invocation: Invocation, place: ProbeFolders, gate: int | None) -> Confinement:
         places = {place.inside_work: place.work}
         seen = {path: path for path in place.readable}
         if invocation.bare:

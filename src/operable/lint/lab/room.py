@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from operable.kernel.errors import Fail
-from operable.lint.check import Change
+from operable.lint.check import RoomChange
 from operable.lint.evidence import Invocation, Observation, encode
 from operable.lint.lab.companions import Companions
 from operable.lint.lab.folders import discard
-from operable.lint.lab.probe import Place, Probe, hidden
+from operable.lint.lab.probe import LabProbe, ProbeFolders, hidden
 from operable.lint.profile import Profile
 
 # Inside the sandbox, where /tmp is empty. A name that says nothing to a tool, and that no folder of a tool has;
@@ -73,7 +73,7 @@ class LabRoom:
 
     def __init__(
         self,
-        probe: Probe,
+        probe: LabProbe,
         profile: Profile,
         folder: str,
         *,
@@ -102,7 +102,7 @@ class LabRoom:
             invocation = replace(invocation, beside=self._companions.programs)
         return self._call(invocation)
 
-    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[Change, ...]]:
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         if not invocation.bare:
             self.furnish(invocation.beside)
         # Only the call is between the two looks at the files: asking for the state may also leave traces.
@@ -114,8 +114,8 @@ class LabRoom:
         later = self.state()
         if told is None or later is None or later == told or not self._steadiness.holds(self.state):
             return observation, tuple(found)
-        found += [Change("state", f"lost {item[:120]}") for item in told if item not in later][:3]
-        found += [Change("state", f"gained {item[:120]}") for item in later if item not in told][:3]
+        found += [RoomChange("state", f"lost {item[:120]}") for item in told if item not in later][:3]
+        found += [RoomChange("state", f"gained {item[:120]}") for item in later if item not in told][:3]
         return observation, tuple(found)
 
     def state(self) -> tuple[str, ...] | None:
@@ -172,14 +172,14 @@ class LabRoom:
         return snapshot(f"{self._folder}/work"), snapshot(f"{self._folder}/home")
 
 
-def _place(probe: Probe, folder: str) -> Place:
+def _place(probe: LabProbe, folder: str) -> ProbeFolders:
     work, home = f"{folder}/work", f"{folder}/home"
     if probe.sandbox is None:
-        return Place(work, home, work, home)
-    return Place(work, home, f"{_INSIDE}/work", f"{_INSIDE}/home", hidden(probe.program))
+        return ProbeFolders(work, home, work, home)
+    return ProbeFolders(work, home, f"{_INSIDE}/work", f"{_INSIDE}/home", hidden(probe.program))
 
 
-def _emptied(place: Place, folder: str, *, confined: bool) -> Place:
+def _emptied(place: ProbeFolders, folder: str, *, confined: bool) -> ProbeFolders:
     """The same with an empty HOME that no process can write to."""
     empty = tempfile.mkdtemp(prefix="empty-", dir=folder)
     os.chmod(empty, 0o500)
@@ -208,12 +208,12 @@ def snapshot(folder: str) -> dict[str, str]:
     return found
 
 
-def changes(before: dict[str, str], after: dict[str, str], where: str) -> tuple[Change, ...]:
+def changes(before: dict[str, str], after: dict[str, str], where: str) -> tuple[RoomChange, ...]:
     found = []
     for path in sorted({*before, *after}):
         if before.get(path) != after.get(path):
             what = "appeared" if path not in before else "is gone" if path not in after else "changed"
-            found.append(Change(f"{where}/{path}", what))
+            found.append(RoomChange(f"{where}/{path}", what))
     return tuple(found)
 
 

@@ -17,8 +17,8 @@ from typing import Literal
 
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab.custody import Custody
-from operable.lint.lab.output import Recording, Terminal
-from operable.lint.lab.probe import Place, Probe
+from operable.lint.lab.output import Recording, SilentTerminal
+from operable.lint.lab.probe import LabProbe, ProbeFolders
 from operable.lint.lab.processes import Waiting
 from operable.lint.lab.stall import HEAD_START, LOOK, Patience, fill
 from operable.proc.child import OPEN, Child, ChildEnd, Stdin
@@ -47,7 +47,7 @@ _SILENCE = 3.0
 class Trial:
     """One invocation, from start to observation."""
 
-    def __init__(self, probe: Probe, invocation: Invocation, place: Place) -> None:
+    def __init__(self, probe: LabProbe, invocation: Invocation, place: ProbeFolders) -> None:
         self.probe = probe
         self.invocation = invocation
         self.place = place
@@ -63,7 +63,7 @@ class Trial:
         self.notes: tuple[str, ...] = ()
         self.custody = Custody(probe.sandbox, network=probe.has_network(invocation, place))
         self.orphans: tuple[str, ...] = ()
-        self.terminal: Terminal | None = None
+        self.terminal: SilentTerminal | None = None
         self.timer: Timer | None = None
         self.child: Child | None = None
 
@@ -71,7 +71,7 @@ class Trial:
         try:
             stdin: Stdin = self.invocation.stdin
             if self.invocation.terminal:
-                self.terminal = Terminal(self.reactor)
+                self.terminal = SilentTerminal(self.reactor)
                 stdin = self.terminal.theirs
             elif self.invocation.hold_stdin:
                 stdin = OPEN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from operable.lint.check import CHARACTERISTICS, Finding, Level
+from operable.lint.check import CHARACTERISTICS, Level, LintFinding
 from operable.lint.engine import Report
 from operable.lint.matrix import WHOLE, fails, fingerprint, verdicts
 from operable.lint.report import Format
@@ -68,14 +68,14 @@ def _row(command: str | None, columns: Sequence[str], results: dict[str, str]) -
     return f"<tr><th>{escape(command or WHOLE)}</th>{cells}</tr>\n"
 
 
-def _word(finding: Finding, level: Level, *, known: bool) -> str:
+def _word(finding: LintFinding, level: Level, *, known: bool) -> str:
     """What a finding means to its reader: only what fails the run is red."""
     if finding.result == "fail" and known:
         return "known"
     return finding.result if fails(finding, level) or finding.result != "fail" else "advice"
 
 
-def _article(finding: Finding, word: str) -> str:
+def _article(finding: LintFinding, word: str) -> str:
     title = f"check {finding.label}, {finding.command or WHOLE}: {word}"
     parts = [
         f'<article><h3 class="{word}">{escape(title)}</h3>',

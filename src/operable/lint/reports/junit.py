@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from operable.lint.check import Finding, Level
+from operable.lint.check import Level, LintFinding
 from operable.lint.engine import Report
 from operable.lint.matrix import fails, fingerprint
 from operable.lint.report import Format
@@ -27,7 +27,7 @@ def _render(reports: Sequence[Report], level: Level, known: frozenset[str]) -> s
 
 def _suite(root: Element, number: int, report: Report, level: Level, known: frozenset[str]) -> None:
     tool = _clean(report.tool) or "tool"
-    grouped: dict[tuple[str | None, str], list[Finding]] = {}
+    grouped: dict[tuple[str | None, str], list[LintFinding]] = {}
     for finding in report.findings:
         grouped.setdefault((finding.command, finding.label), []).append(finding)
     suite = SubElement(root, "testsuite", id=str(number), name=f"aoi-lint {tool}", package=tool)
@@ -50,7 +50,7 @@ def _suite(root: Element, number: int, report: Report, level: Level, known: froz
 
 
 def _result(
-    case: Element, findings: Sequence[Finding], report: Report, level: Level, known: frozenset[str]
+    case: Element, findings: Sequence[LintFinding], report: Report, level: Level, known: frozenset[str]
 ) -> str | None:
     """What is to be said of a case that did not just pass, and how it counts."""
     failed = [item for item in findings if fails(item, level) and fingerprint(report.tool, item) not in known]
@@ -68,7 +68,7 @@ def _result(
     return None
 
 
-def _evidence(finding: Finding) -> str:
+def _evidence(finding: LintFinding) -> str:
     parts = (f"{finding.message} (section {finding.section})", finding.reproduce, finding.excerpt)
     return "\n".join(part for part in parts if part)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from operable.lint.check import CHARACTERISTICS, Finding, Level
+from operable.lint.check import CHARACTERISTICS, Level, LintFinding
 from operable.lint.engine import Report
 from operable.lint.matrix import WHOLE, fails, fingerprint, verdicts
 from operable.lint.report import Format
@@ -50,7 +50,7 @@ def _summary(report: Report) -> str:
     )
 
 
-def _finding(finding: Finding, *, advice: bool, known: bool) -> list[str]:
+def _finding(finding: LintFinding, *, advice: bool, known: bool) -> list[str]:
     remark = " (known)" if known else " (advice)" if advice else ""
     where = finding.command or WHOLE
     lines = [

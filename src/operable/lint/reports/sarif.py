@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from operable import __version__
-from operable.lint.check import Check, Finding, Level
+from operable.lint.check import Level, LintCheck, LintFinding
 from operable.lint.engine import Report, checks
 from operable.lint.matrix import fingerprint
 from operable.lint.report import Format
@@ -32,7 +32,7 @@ def _render(reports: Sequence[Report], _level: Level, known: frozenset[str]) -> 
     )
 
 
-def _run(report: Report, rules: Sequence[Check], known: frozenset[str]) -> dict[str, Any]:
+def _run(report: Report, rules: Sequence[LintCheck], known: frozenset[str]) -> dict[str, Any]:
     order = {rule.name: position for position, rule in enumerate(rules)}
     return {
         "tool": {
@@ -54,7 +54,7 @@ def _run(report: Report, rules: Sequence[Check], known: frozenset[str]) -> dict[
     }
 
 
-def _rule(rule: Check) -> dict[str, Any]:
+def _rule(rule: LintCheck) -> dict[str, Any]:
     return {
         "id": rule.name,
         "shortDescription": {"text": rule.title},
@@ -66,7 +66,9 @@ def _rule(rule: Check) -> dict[str, Any]:
     }
 
 
-def _result(report: Report, finding: Finding, order: dict[str, int], known: frozenset[str]) -> dict[str, Any]:
+def _result(
+    report: Report, finding: LintFinding, order: dict[str, int], known: frozenset[str]
+) -> dict[str, Any]:
     # What is open has no level (3.27.10).
     severity = "none" if finding.result == "untested" else "error" if finding.level == "MUST" else "warning"
     where = finding.command or report.tool

@@ -15,7 +15,7 @@ from operable.app.trust import Approvals
 from operable.kernel.errors import Fail
 from operable.manifest import App
 from operable.offer.app import AppAdapter, app_actions
-from operable.serve.operables import Operable, Source
+from operable.serve.operables import Operable, OperableSource
 
 
 def find(workspace: str) -> Iterator[Operable]:
@@ -64,4 +64,4 @@ def _capabilities(app: App) -> Iterator[str]:
         yield "skills"
 
 
-SOURCE = Source("app", "application packages", find)
+SOURCE = OperableSource("app", "application packages", find)

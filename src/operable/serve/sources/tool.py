@@ -17,9 +17,8 @@ from typing import Any
 from operable.kernel.errors import Fail
 from operable.offer.action import actions, capabilities_of, command_entries
 from operable.offer.aoi import AoiAdapter, own_variables
-from operable.run.discovery import Source as Tool
-from operable.run.discovery import describe
-from operable.serve.operables import Operable, Source
+from operable.run.discovery import ToolSource, describe
+from operable.serve.operables import Operable, OperableSource
 from operable.state.paths import config_path
 
 # Programs that are asked at the same time: each is one process, most of which only starts an interpreter.
@@ -64,7 +63,7 @@ def _installed() -> Iterator[tuple[str, str]]:
 
 def _asked(name: str, path: str, workspace: str) -> Operable:
     try:
-        description = describe(Tool((path,), inherit=own_variables(name)))
+        description = describe(ToolSource((path,), inherit=own_variables(name)))
         capabilities = description.capabilities
         problem = None if capabilities else "; ".join(description.notes) or "it gives no capabilities"
         if capabilities and not isinstance(capabilities.get("commands"), list):
@@ -90,4 +89,4 @@ def _needs(auth: Any) -> bool:
     return auth.get("required") is not False if isinstance(auth, dict) else bool(auth)
 
 
-SOURCE = Source("tool", "native agent-operable tools", find)
+SOURCE = OperableSource("tool", "native agent-operable tools", find)

@@ -13,7 +13,7 @@ from operable.kernel.errors import Fail
 from operable.offer.action import capabilities_of, declared_action
 from operable.offer.aoi import AoiAdapter, own_variables
 from operable.proc.tree.escalation import Graces
-from operable.serve.operables import Operable, Source, login_state
+from operable.serve.operables import Operable, OperableSource, login_state
 from operable.tool.discovery.capabilities import command_capabilities
 from operable.tool.discovery.schema import input_schema
 from operable.wrap import load, names
@@ -82,4 +82,4 @@ def _problem(plan: Mapping[str, Any], check: Mapping[str, Any], *, here: bool) -
     return "an unfinished draft" if plan["unverified"] else None
 
 
-SOURCE = Source("wrap", "wrapped command-line tools", find)
+SOURCE = OperableSource("wrap", "wrapped command-line tools", find)

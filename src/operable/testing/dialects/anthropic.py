@@ -4,20 +4,20 @@ from typing import Any
 
 from operable.testing.anthropic_reply import AnthropicRendering, count_tokens, failure, read_messages
 from operable.testing.dialect import MODELS, Dialect
-from operable.testing.http_edge import Request
+from operable.testing.http_edge import EdgeRequest
 from operable.testing.model_request import Asked
 
 
-def _matches(request: Request) -> bool:
+def _matches(request: EdgeRequest) -> bool:
     return request.method == "POST" and request.path.endswith("/v1/messages")
 
 
-def _read(request: Request) -> Asked:
+def _read(request: EdgeRequest) -> Asked:
     body = request.json()
     return read_messages(body, body.get("model", ""), streamed=bool(body.get("stream")))
 
 
-def _other(request: Request) -> Any:
+def _other(request: EdgeRequest) -> Any:
     if request.path.endswith("/v1/messages/count_tokens"):
         return count_tokens(request.json())
     if request.path.endswith("/v1/models") and "anthropic-version" in request.headers:

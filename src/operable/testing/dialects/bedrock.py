@@ -13,7 +13,7 @@ from typing import Any
 
 from operable.testing.anthropic_reply import AnthropicRendering, read_messages
 from operable.testing.dialect import Dialect
-from operable.testing.http_edge import Request
+from operable.testing.http_edge import EdgeRequest
 from operable.testing.model_request import Asked
 
 _MODEL = re.compile(r"^/model/(.+)/(invoke|invoke-with-response-stream)$")
@@ -44,11 +44,11 @@ def _message(headers: dict[str, str], payload: Any) -> bytes:
     return message + struct.pack(">I", zlib.crc32(message))
 
 
-def _matches(request: Request) -> bool:
+def _matches(request: EdgeRequest) -> bool:
     return request.method == "POST" and _MODEL.match(request.path) is not None
 
 
-def _read(request: Request) -> Asked:
+def _read(request: EdgeRequest) -> Asked:
     found = _MODEL.match(request.path)
     assert found is not None  # noqa: S101 - `_matches` comes first
     return read_messages(request.json(), found[1], streamed=found[2] != "invoke")
@@ -58,7 +58,7 @@ def _failure(_: int, message: str) -> Any:
     return {"message": message}
 
 
-def _other(_: Request) -> Any:
+def _other(_: EdgeRequest) -> Any:
     return None
 
 

@@ -7,8 +7,8 @@ import json
 import time
 from typing import Any
 
-from operable.testing.dialect import MODELS, Dialect, Usage, halves, new_id, sse
-from operable.testing.http_edge import Request
+from operable.testing.dialect import MODELS, Dialect, TokenUsage, halves, new_id, sse
+from operable.testing.http_edge import EdgeRequest
 from operable.testing.model_request import Asked, Offered, Spoken, text_of
 
 _REASONS = {"stop": "stop", "tool": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
@@ -18,7 +18,7 @@ _ERRORS = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", 
 class ChatRendering:
     content_type = "text/event-stream; charset=utf-8"
 
-    def __init__(self, asked: Asked, usage: Usage) -> None:
+    def __init__(self, asked: Asked, usage: TokenUsage) -> None:
         self._usage = usage
         self._frame = {"id": new_id("chatcmpl-"), "created": int(time.time()), "model": asked.model}
         self._text = ""
@@ -85,11 +85,11 @@ class ChatRendering:
         }
 
 
-def _matches(request: Request) -> bool:
+def _matches(request: EdgeRequest) -> bool:
     return request.method == "POST" and request.path.endswith("/chat/completions")
 
 
-def _read(request: Request) -> Asked:
+def _read(request: EdgeRequest) -> Asked:
     body = request.json()
     spoken = []
     for message in body.get("messages", []):
@@ -108,7 +108,7 @@ def _failure(status: int, message: str) -> Any:
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-def _other(request: Request) -> Any:
+def _other(request: EdgeRequest) -> Any:
     if (
         request.method != "GET"
         or not request.path.endswith("/models")

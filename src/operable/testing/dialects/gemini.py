@@ -4,8 +4,8 @@ import json
 import re
 from typing import Any
 
-from operable.testing.dialect import MODELS, Dialect, Usage, new_id, sse
-from operable.testing.http_edge import Request
+from operable.testing.dialect import MODELS, Dialect, TokenUsage, new_id, sse
+from operable.testing.http_edge import EdgeRequest
 from operable.testing.model_request import Asked, Offered, Spoken
 
 _MODEL = re.compile(r"/models/([^/:]+):(streamGenerateContent|generateContent)$")
@@ -22,7 +22,7 @@ _ERRORS = {
 class GeminiRendering:
     content_type = "text/event-stream"
 
-    def __init__(self, asked: Asked, usage: Usage) -> None:
+    def __init__(self, asked: Asked, usage: TokenUsage) -> None:
         self._usage = usage
         self._frame = {"modelVersion": asked.model, "responseId": new_id("response-")}
         self._parts: list[dict[str, Any]] = []
@@ -70,11 +70,11 @@ class GeminiRendering:
         }
 
 
-def _matches(request: Request) -> bool:
+def _matches(request: EdgeRequest) -> bool:
     return _MODEL.search(request.path) is not None
 
 
-def _read(request: Request) -> Asked:
+def _read(request: EdgeRequest) -> Asked:
     found = _MODEL.search(request.path)
     assert found is not None  # noqa: S101 - `_matches` comes first
     body = request.json()
@@ -108,7 +108,7 @@ def _failure(status: int, message: str) -> Any:
     return {"error": {"code": status, "message": message, "status": _ERRORS.get(status, "INTERNAL")}}
 
 
-def _other(request: Request) -> Any:
+def _other(request: EdgeRequest) -> Any:
     if request.path.endswith(":countTokens"):
         return {"totalTokens": len(json.dumps(request.json())) // 4}
     if request.path.startswith("/v1beta/") and request.path.endswith("/models"):

@@ -8,8 +8,8 @@ import json
 import time
 from typing import Any
 
-from operable.testing.dialect import Dialect, Usage, halves, new_id, sse
-from operable.testing.http_edge import Request
+from operable.testing.dialect import Dialect, TokenUsage, halves, new_id, sse
+from operable.testing.http_edge import EdgeRequest
 from operable.testing.model_request import Asked, Offered, Spoken, text_of
 
 _ERRORS = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}
@@ -18,7 +18,7 @@ _ERRORS = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", 
 class ResponsesRendering:
     content_type = "text/event-stream; charset=utf-8"
 
-    def __init__(self, asked: Asked, usage: Usage) -> None:
+    def __init__(self, asked: Asked, usage: TokenUsage) -> None:
         self._asked = asked
         self._usage = usage
         self._id = new_id("resp_")
@@ -162,11 +162,11 @@ class ResponsesRendering:
         }
 
 
-def _matches(request: Request) -> bool:
+def _matches(request: EdgeRequest) -> bool:
     return request.method == "POST" and request.path.endswith("/responses")
 
 
-def _read(request: Request) -> Asked:
+def _read(request: EdgeRequest) -> Asked:
     body = request.json()
     spoken = [Spoken("system", body.get("instructions") or "")]
     given = body.get("input") or []
@@ -200,7 +200,7 @@ def _failure(status: int, message: str) -> Any:
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
-def _other(_: Request) -> Any:
+def _other(_: EdgeRequest) -> Any:
     return None
 
 

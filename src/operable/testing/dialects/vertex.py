@@ -5,24 +5,24 @@ from typing import Any
 
 from operable.testing.anthropic_reply import AnthropicRendering, count_tokens, failure, read_messages
 from operable.testing.dialect import Dialect
-from operable.testing.http_edge import Request
+from operable.testing.http_edge import EdgeRequest
 from operable.testing.model_request import Asked
 
 _MODEL = re.compile(r"/publishers/anthropic/models/([^/:]+):(rawPredict|streamRawPredict)$")
 
 
-def _matches(request: Request) -> bool:
+def _matches(request: EdgeRequest) -> bool:
     found = _MODEL.search(request.path)
     return found is not None and found[1] != "count-tokens"
 
 
-def _read(request: Request) -> Asked:
+def _read(request: EdgeRequest) -> Asked:
     found = _MODEL.search(request.path)
     assert found is not None  # noqa: S101 - `_matches` comes first
     return read_messages(request.json(), found[1], streamed=found[2] == "streamRawPredict")
 
 
-def _other(request: Request) -> Any:
+def _other(request: EdgeRequest) -> Any:
     return count_tokens(request.json()) if "/models/count-tokens:" in request.path else None
 
 

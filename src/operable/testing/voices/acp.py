@@ -13,7 +13,7 @@ from typing import Any
 
 from operable.testing.player import Player
 from operable.testing.script import Step
-from operable.testing.stage import Answer, Cancel, Input, Prompt
+from operable.testing.stage import HostAnswer, HostCancel, HostPrompt, Input
 
 _CAPABILITIES = {
     "loadSession": True,
@@ -57,7 +57,7 @@ class AcpVoice:
         if method is None:
             return self._answer(message)
         if method == "session/cancel":
-            return Cancel()
+            return HostCancel()
         if method in self._options.get("delay", {}):
             time.sleep(self._options["delay"][method])
         if method in self._options.get("errors", {}):
@@ -68,10 +68,10 @@ class AcpVoice:
         self._reply(method, message.get("params") or {}, message.get("id"))
         return None
 
-    def _prompt(self, message: Any) -> Prompt:
+    def _prompt(self, message: Any) -> HostPrompt:
         params = message["params"]
         text = "".join(block.get("text", "") for block in params["prompt"] if block.get("type") == "text")
-        return Prompt(text, (params["sessionId"], message["id"]))
+        return HostPrompt(text, (params["sessionId"], message["id"]))
 
     def _reply(self, method: str, params: Any, request_id: Any) -> None:
         handler = getattr(self, "_on_" + method.replace("/", "_").lower(), None)
@@ -143,17 +143,17 @@ class AcpVoice:
                 option["currentValue"] = params["value"]
         return {"configOptions": options}
 
-    def _answer(self, message: Any) -> Answer:
+    def _answer(self, message: Any) -> HostAnswer:
         if "error" in message:
-            return Answer(message["id"], "deny", message["error"])
+            return HostAnswer(message["id"], "deny", message["error"])
         result = message.get("result") or {}
         outcome = result.get("outcome") if isinstance(result, dict) else None
         if not isinstance(outcome, dict):
-            return Answer(message["id"], "result", result)
+            return HostAnswer(message["id"], "result", result)
         if outcome.get("outcome") != "selected":
-            return Answer(message["id"], "cancel", outcome)
+            return HostAnswer(message["id"], "cancel", outcome)
         kind = self._permissions.get(outcome.get("optionId", ""), "unknown")
-        return Answer(message["id"], "allow" if kind.startswith("allow") else "deny", outcome)
+        return HostAnswer(message["id"], "allow" if kind.startswith("allow") else "deny", outcome)
 
     def begin(self, token: Any) -> None:
         self._session, self._prompt_id = token

@@ -10,7 +10,7 @@ from typing import Any
 
 from operable.testing.player import Player
 from operable.testing.script import ScriptError, Step
-from operable.testing.stage import Answer, Cancel, Input, Prompt
+from operable.testing.stage import HostAnswer, HostCancel, HostPrompt, Input
 
 _CAPABILITIES = {"tool_approval": True, "thinking": True, "mcp": True}
 _USAGE = {"input_tokens": 10, "output_tokens": 5, "cache_read_tokens": 0, "cache_write_tokens": 0}
@@ -44,15 +44,15 @@ class JsonStreamVoice:
         kind = message.get("type") if isinstance(message, dict) else None
         match kind:
             case "message":
-                return Prompt(message.get("input", message.get("content", "")), message["msg_id"])
+                return HostPrompt(message.get("input", message.get("content", "")), message["msg_id"])
             case "stop":
                 if "exit-on-stop" in self._quirks:
                     raise SystemExit(0)
-                return Cancel()
+                return HostCancel()
             case "tool_approve":
-                return Answer(message["call_id"], "allow", message.get("scope"))
+                return HostAnswer(message["call_id"], "allow", message.get("scope"))
             case "tool_deny":
-                return Answer(message["call_id"], "deny", message.get("reason"))
+                return HostAnswer(message["call_id"], "deny", message.get("reason"))
             case "ping":
                 self._player.stage.send({"type": "pong"})
             case "set_mode":
@@ -99,7 +99,7 @@ class JsonStreamVoice:
     def ask(self, call_id: str, step: Step) -> Any:
         # The request itself was the question; in yolo mode the user was not asked and the answer is ours.
         if not self._asks(step):
-            self._player.answer(Answer(call_id, "allow"))
+            self._player.answer(HostAnswer(call_id, "allow"))
         return call_id
 
     def _asks(self, step: Step) -> bool:

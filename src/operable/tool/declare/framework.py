@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Notice:
+class FrameworkNotice:
     """A framework event that does not count as a result: `aoi:` type and fields, absent ones left out."""
 
     __slots__ = ("fields",)
@@ -23,7 +23,7 @@ class Notice:
         return json_text(self.fields)
 
 
-class Warn(Notice):
+class Warn(FrameworkNotice):
     """A recoverable issue; the operation goes on."""
 
     __slots__ = ()
@@ -32,7 +32,7 @@ class Warn(Notice):
         super().__init__("warning", code=code, message=message, **fields)
 
 
-class Progress(Notice):
+class Progress(FrameworkNotice):
     """How far a long operation is. Never needed for correctness; use sparingly."""
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class Progress(Notice):
         super().__init__("progress", done=done, total=total, message=message, unit=unit)
 
 
-class Change(Notice):
+class Change(FrameworkNotice):
     """One planned side effect: what would be done to what. The apply phase gets exactly these values back."""
 
     __slots__ = ()
@@ -66,7 +66,7 @@ class Change(Notice):
         return self.fields.get(name, default)
 
 
-class Check(Notice):
+class Check(FrameworkNotice):
     """The result of one doctor check. `severity` error makes a failed check fail the doctor; warning and info do not."""
 
     __slots__ = ()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class Kind:
+class ValueKind:
     """One type: `base` is string, integer, number, boolean, array, object, record, choice, union or any."""
 
     __slots__ = ("base", "choices", "item", "model", "nullable", "options")
@@ -27,10 +27,10 @@ class Kind:
         base: str,
         *,
         nullable: bool = False,
-        item: Kind | None = None,
+        item: ValueKind | None = None,
         choices: tuple[Any, ...] = (),
         model: type[Any] | None = None,
-        options: tuple[Kind, ...] = (),
+        options: tuple[ValueKind, ...] = (),
     ) -> None:
         self.base = base
         self.nullable = nullable
@@ -39,8 +39,8 @@ class Kind:
         self.model = model
         self.options = options
 
-    def or_none(self) -> Kind:
-        return Kind(
+    def or_none(self) -> ValueKind:
+        return ValueKind(
             self.base,
             nullable=True,
             item=self.item,
@@ -54,11 +54,16 @@ class Kind:
         return f"{self.base}{inner}{'?' if self.nullable else ''}"
 
 
-STRING, INTEGER, NUMBER, BOOLEAN = Kind("string"), Kind("integer"), Kind("number"), Kind("boolean")
-ANY, OBJECT, NOTHING = Kind("any"), Kind("object"), Kind("null")
+STRING, INTEGER, NUMBER, BOOLEAN = (
+    ValueKind("string"),
+    ValueKind("integer"),
+    ValueKind("number"),
+    ValueKind("boolean"),
+)
+ANY, OBJECT, NOTHING = ValueKind("any"), ValueKind("object"), ValueKind("null")
 
 # The annotations that nearly every parameter and field has, resolved without `eval`.
-_COMMON: dict[Any, Kind] = {
+_COMMON: dict[Any, ValueKind] = {
     "str": STRING,
     "int": INTEGER,
     "float": NUMBER,
@@ -67,7 +72,7 @@ _COMMON: dict[Any, Kind] = {
     "int | None": INTEGER.or_none(),
     "float | None": NUMBER.or_none(),
     "bool | None": BOOLEAN.or_none(),
-    "list[str]": Kind("array", item=STRING),
+    "list[str]": ValueKind("array", item=STRING),
     "Any": ANY,
     "object": ANY,
     "None": NOTHING,
@@ -78,10 +83,10 @@ _COMMON: dict[Any, Kind] = {
     object: ANY,
     None: NOTHING,
     type(None): NOTHING,
-    list: Kind("array", item=ANY),
-    tuple: Kind("array", item=ANY),
-    set: Kind("array", item=ANY),
-    frozenset: Kind("array", item=ANY),
+    list: ValueKind("array", item=ANY),
+    tuple: ValueKind("array", item=ANY),
+    set: ValueKind("array", item=ANY),
+    frozenset: ValueKind("array", item=ANY),
     dict: OBJECT,
 }
 _ARRAYS = ("list", "Sequence", "tuple", "set", "frozenset")
@@ -125,13 +130,13 @@ def evaluate(annotation: Any, namespace: Mapping[str, Any]) -> Any:
     return annotation
 
 
-def kind_of(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
+def kind_of(annotation: Any, namespace: Mapping[str, Any]) -> ValueKind:
     """The kind of an annotation; an unsupported one is the author's mistake and raises TypeError."""
     known = _common(annotation)
     return known if known is not None else _from_object(evaluate(annotation, namespace), namespace)
 
 
-def _common(annotation: Any) -> Kind | None:
+def _common(annotation: Any) -> ValueKind | None:
     try:
         return _COMMON.get(annotation)
     except TypeError:  # unhashable, such as Annotated[str, []]
@@ -155,14 +160,14 @@ def generic(annotation: Any) -> tuple[str, tuple[Any, ...]]:
     return str(name), getattr(annotation, "__args__", ())
 
 
-def _from_object(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
+def _from_object(annotation: Any, namespace: Mapping[str, Any]) -> ValueKind:
     annotation = evaluate(annotation, namespace)  # a quoted name inside a generic
     known = _common(annotation)
     if known is not None:
         return known
     name, args = generic(annotation)
     if name in _ARRAYS:
-        return Kind("array", item=_item(args, namespace))
+        return ValueKind("array", item=_item(args, namespace))
     if name in ("dict", "Mapping"):
         return OBJECT
     if name == "Literal":
@@ -176,7 +181,7 @@ def _from_object(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
     return _from_class(annotation, namespace)
 
 
-def _from_class(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
+def _from_class(annotation: Any, namespace: Mapping[str, Any]) -> ValueKind:
     if getattr(annotation, "__module__", "") == "typing" and getattr(annotation, "__name__", "") == "Any":
         return ANY
     named = getattr(annotation, "__supertype__", None) or getattr(annotation, "__value__", None)
@@ -184,36 +189,36 @@ def _from_class(annotation: Any, namespace: Mapping[str, Any]) -> Kind:
         return _from_object(named, namespace)
     if isinstance(annotation, type):
         if hasattr(annotation, "__fields__"):
-            return Kind("record", model=annotation)
+            return ValueKind("record", model=annotation)
         if hasattr(annotation, "__fspath__"):
-            return Kind("string", model=annotation)
+            return ValueKind("string", model=annotation)
     msg = f"unsupported annotation {annotation!r}: use str, int, float, bool, list[...], Literal[...], a Record or `| None`"
     raise TypeError(msg)
 
 
-def _item(args: tuple[Any, ...], namespace: Mapping[str, Any]) -> Kind:
+def _item(args: tuple[Any, ...], namespace: Mapping[str, Any]) -> ValueKind:
     """The kind of the items; those of a `tuple[int, str]` are of any of its kinds."""
     kinds = tuple(_from_object(arg, namespace) for arg in args if arg is not ...)
     if not kinds:
         return ANY
-    return kinds[0] if all(arg in (args[0], ...) for arg in args) else Kind("union", options=kinds)
+    return kinds[0] if all(arg in (args[0], ...) for arg in args) else ValueKind("union", options=kinds)
 
 
-def _choice(args: tuple[Any, ...]) -> Kind:
+def _choice(args: tuple[Any, ...]) -> ValueKind:
     """`Literal["a", None]` is the choice of "a", or nothing."""
     choices = tuple(arg for arg in args if arg is not None)
-    return Kind("choice", nullable=len(choices) < len(args), choices=choices)
+    return ValueKind("choice", nullable=len(choices) < len(args), choices=choices)
 
 
-def _union(args: tuple[Any, ...], namespace: Mapping[str, Any]) -> Kind:
+def _union(args: tuple[Any, ...], namespace: Mapping[str, Any]) -> ValueKind:
     kinds = [_from_object(arg, namespace) for arg in args]
     nullable = any(kind.nullable or kind.base == "null" for kind in kinds)
-    options: list[Kind] = []
+    options: list[ValueKind] = []
     for kind in kinds:
         options.extend(kind.options if kind.base == "union" else () if kind.base == "null" else (kind,))
     if len(options) == 1:
         return options[0].or_none() if nullable else options[0]
-    return Kind("union", nullable=nullable, options=tuple(options))
+    return ValueKind("union", nullable=nullable, options=tuple(options))
 
 
 class Page:

@@ -12,7 +12,7 @@ This module does not validate (`check`) and knows no JSON Schema (`describe`).
 
 from __future__ import annotations
 
-from operable.tool.declare.kinds import Kind, kind_of
+from operable.tool.declare.kinds import ValueKind, kind_of
 from operable.tool.json_text import fast_encoder, json_text, quote
 
 TYPE_CHECKING = False
@@ -194,16 +194,16 @@ class Input(Record):
         def line_number(self) -> int: ...
 
 
-_kinds: dict[type[Record], dict[str, Kind]] = {}
+_kinds: dict[type[Record], dict[str, ValueKind]] = {}
 
 
-def field_kinds(cls: type[Record]) -> dict[str, Kind]:
+def field_kinds(cls: type[Record]) -> dict[str, ValueKind]:
     """The kind of each field, its annotation read in the module of the class that declares it."""
     if cls in _kinds:
         return _kinds[cls]
     import sys
 
-    found: dict[str, Kind] = {}
+    found: dict[str, ValueKind] = {}
     for owner in reversed(cls.__mro__):
         annotations = owner.__dict__.get("__annotations__") or getattr(owner, "__annotations__", {})
         namespace = getattr(sys.modules.get(owner.__module__), "__dict__", {})
@@ -284,7 +284,7 @@ def _fresh(value: Any) -> Any:
     return value.copy() if isinstance(value, _MUTABLE) else value
 
 
-def _encoding(variable: str, kind: Kind) -> tuple[str, str]:
+def _encoding(variable: str, kind: ValueKind) -> tuple[str, str]:
     """The f-string piece for one field, and the test its value must pass ("" = any value may take it)."""
     if kind.base in _SCALARS:
         piece, test = (template.format(variable) for template in _SCALARS[kind.base])

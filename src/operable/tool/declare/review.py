@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from operable.tool.declare.declaration import Command, Declaration
-    from operable.tool.declare.kinds import Kind
+    from operable.tool.declare.kinds import ValueKind
     from operable.tool.declare.signature import Param
 
 _ANY_OPTIONS = 0x08  # CO_VARKEYWORDS
@@ -91,7 +91,7 @@ def _fits_a_word(param: Param) -> bool:
     return _is_scalar(kind)
 
 
-def _is_scalar(kind: Kind) -> bool:
+def _is_scalar(kind: ValueKind) -> bool:
     if kind.base == "union":
         return all(map(_is_scalar, kind.options))
     return kind.base in ("string", "integer", "number", "boolean", "choice", "any")

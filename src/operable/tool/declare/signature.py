@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from operable.tool.declare.kinds import Kind, StreamOf, evaluate, generic, kind_of
+from operable.tool.declare.kinds import StreamOf, ValueKind, evaluate, generic, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Param:
     def __init__(
         self,
         name: str,
-        kind: Kind,
+        kind: ValueKind,
         *,
         operand: bool = False,
         default: Any = None,

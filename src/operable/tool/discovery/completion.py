@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from operable.tool.declare.declaration import Command, Declaration
-    from operable.tool.declare.kinds import Kind
+    from operable.tool.declare.kinds import ValueKind
 
 _MODES = ["jsonl", "human", "json"]
 
@@ -57,7 +57,7 @@ def _options(tool: Declaration, command: Command) -> Iterator[_Option]:
             yield _Option(name, takes_value=STANDARD[name] not in (FLAG, DIGEST), choices=[])
 
 
-def _choices(kind: Kind) -> list[str]:
+def _choices(kind: ValueKind) -> list[str]:
     if kind.base == "array" and kind.item is not None:
         return _choices(kind.item)
     return [spelled(choice) for choice in kind.choices]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.tool.declare.declaration import Command, Declaration
-    from operable.tool.declare.kinds import Kind
+    from operable.tool.declare.kinds import ValueKind
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -194,7 +194,7 @@ class _Records:
             self._definitions[name] = schema
         return schema
 
-    def value(self, kind: Kind) -> dict[str, Any]:
+    def value(self, kind: ValueKind) -> dict[str, Any]:
         """The schema of one value."""
         if kind.base == "any":
             return {}
@@ -207,7 +207,7 @@ class _Records:
             return schema | {"type": [schema["type"], "null"]}
         return {"anyOf": [*schema.get("anyOf", [schema]), {"type": "null"}]}
 
-    def _not_null(self, kind: Kind) -> dict[str, Any]:
+    def _not_null(self, kind: ValueKind) -> dict[str, Any]:
         if kind.base == "record" and kind.model is not None:
             return self.schema(kind.model)
         if kind.base == "choice":

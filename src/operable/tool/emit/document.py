@@ -16,10 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from operable.tool.parse.arguments import Call
+    from operable.tool.parse.arguments import ParsedCall
 
 
-def answer(call: Call, refusal: Fail | None, secrets: tuple[str, ...]) -> int:
+def answer(call: ParsedCall, refusal: Fail | None, secrets: tuple[str, ...]) -> int:
     """Write the document that the call asks for, or the refusal; the exit code of the process."""
     try:
         stdout = take_stdout()
@@ -40,7 +40,7 @@ def answer(call: Call, refusal: Fail | None, secrets: tuple[str, ...]) -> int:
     return _write(stdout, wire_bytes(f"{encode(document)}\n"), exit_code)
 
 
-def _keywords(call: Call) -> dict[str, Any]:
+def _keywords(call: ParsedCall) -> dict[str, Any]:
     return {param.name: call.values[param.name] for param in call.command.params}
 
 

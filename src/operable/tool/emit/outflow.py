@@ -187,9 +187,9 @@ class Outflow:
 
     def _aside(self, item: Any) -> None:
         """What an author may yield besides results."""
-        from operable.tool.declare.framework import ItemError, Notice
+        from operable.tool.declare.framework import FrameworkNotice, ItemError
 
-        if isinstance(item, Notice):
+        if isinstance(item, FrameworkNotice):
             self._run.notice(item.fields)
         elif isinstance(item, ItemError):
             self._run.item_error(item.fail)

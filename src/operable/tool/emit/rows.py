@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.tool.declare.declaration import Command
-    from operable.tool.declare.kinds import Kind
+    from operable.tool.declare.kinds import ValueKind
     from operable.tool.declare.records import Event
 
     Encoder = Callable[[Any], bytes]
@@ -117,7 +117,7 @@ def _exact_types(events: Iterable[type[Event]]) -> frozenset[str]:
     return frozenset(event.wire_type for event in exact)
 
 
-def _is_exact(kind: Kind) -> bool:
+def _is_exact(kind: ValueKind) -> bool:
     """Whether msgspec writes every value of this kind as the strict encoder does; it makes null of a NaN, for example."""
     if kind.base == "record" and kind.model is not None:
         return all(map(_is_exact, field_kinds(kind.model).values()))

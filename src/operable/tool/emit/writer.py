@@ -67,7 +67,7 @@ class Emitter:
             os.register_at_fork(before=load_select, after_in_child=self._forget)
 
     def line(self, data: bytes) -> None:
-        """Add one line (without its newline). `Run` has this written out in its hot loop."""
+        """Add one line (without its newline). `CommandRun` has this written out in its hot loop."""
         lines = self.lines
         lines.append(data)
         self._size = len(data) if len(lines) == 1 else self._size + len(data)

@@ -17,7 +17,7 @@ from operable.tool.declare.declaration import Declaration
 from operable.tool.emit.sinks import masked, shown_error
 from operable.tool.emit.writer import Emitter, OutputLost
 from operable.tool.json_text import json_text
-from operable.tool.parse.arguments import Call
+from operable.tool.parse.arguments import ParsedCall
 
 # Rows are shown in blocks: enough to align columns, few enough that a slow command is seen to move.
 BLOCK = 50
@@ -30,7 +30,7 @@ class PeopleSink:
     """Tables, colour and prose."""
 
     def __init__(
-        self, tool: Declaration, call: Call, secrets: tuple[str, ...], on_lost: Callable[[int], object]
+        self, tool: Declaration, call: ParsedCall, secrets: tuple[str, ...], on_lost: Callable[[int], object]
     ) -> None:
         self.secrets = secrets
         self._on_lost = on_lost  # the exit code when nothing can be shown any more, before anything unwinds

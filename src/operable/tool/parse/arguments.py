@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.tool.declare.declaration import Command, Declaration
-    from operable.tool.declare.kinds import Kind
+    from operable.tool.declare.kinds import ValueKind
     from operable.tool.declare.signature import Param
 
 _EVERYWHERE = ("schema-version", "accept-schema", "timeout", "no-color", "debug", "help")
@@ -44,7 +44,7 @@ _RANGES: dict[str, tuple[float, float]] = {
 }
 
 
-class Call:
+class ParsedCall:
     """A command line that was understood."""
 
     __slots__ = ("command", "options", "values")
@@ -121,9 +121,9 @@ def _command_name(tool: Declaration, argv: list[str], index: int) -> tuple[str, 
     return name, rest
 
 
-def parse(tool: Declaration, command: Command, words: list[str]) -> Call:
+def parse(tool: Declaration, command: Command, words: list[str]) -> ParsedCall:
     """Read the words after the command's name; raises Fail("usage", …) with every problem found."""
-    call = Call(command)
+    call = ParsedCall(command)
     problems: list[Fail] = []
     operands: list[str] = []
     _read_options(tool, call, words, operands, problems)
@@ -138,7 +138,7 @@ def parse(tool: Declaration, command: Command, words: list[str]) -> Call:
 
 
 def _read_options(
-    tool: Declaration, call: Call, words: list[str], operands: list[str], problems: list[Fail]
+    tool: Declaration, call: ParsedCall, words: list[str], operands: list[str], problems: list[Fail]
 ) -> None:
     own = {param.flag: param for param in call.command.params if not param.operand}
     standard = standard_options(tool, call.command)
@@ -166,7 +166,9 @@ def _read_options(
             problems.append(problem)
 
 
-def _read_option(call: Call, own: dict[str, Param], name: str, value: str | None, rest: list[str]) -> None:
+def _read_option(
+    call: ParsedCall, own: dict[str, Param], name: str, value: str | None, rest: list[str]
+) -> None:
     negated = _negates(name, own)
     param = own.get(name[3:] if negated else name)
     form = STANDARD.get(name, WORD) if param is None else FLAG if _is_flag(param) else WORD
@@ -193,7 +195,7 @@ def _is_flag(param: Param | None) -> bool:
     return param is not None and param.kind.base == "boolean"
 
 
-def _store(call: Call, param: Param | None, name: str, value: str | None, *, negated: bool) -> None:
+def _store(call: ParsedCall, param: Param | None, name: str, value: str | None, *, negated: bool) -> None:
     if param is None:
         if name in call.options:
             raise _bad_option(name, "DUPLICATE_OPTION", "is given twice", hint=f"--{name} once")
@@ -234,7 +236,7 @@ def _standard_value(name: str, value: str | None) -> Any:
     return number
 
 
-def _read_operands(call: Call, operands: list[str], problems: list[Fail]) -> None:
+def _read_operands(call: ParsedCall, operands: list[str], problems: list[Fail]) -> None:
     rest = operands[::-1]
     for param in call.command.params:
         if not param.operand or (param.many and not rest and not param.spread):
@@ -261,7 +263,7 @@ def _read_operands(call: Call, operands: list[str], problems: list[Fail]) -> Non
         problems.append(unexpected_operands(call.command, rest[::-1]))
 
 
-def _fill_defaults(call: Call, problems: list[Fail]) -> None:
+def _fill_defaults(call: ParsedCall, problems: list[Fail]) -> None:
     for param in call.command.params:
         if param.name in call.values:
             continue
@@ -278,7 +280,7 @@ def _fill_defaults(call: Call, problems: list[Fail]) -> None:
             call.values[param.name] = param.default
 
 
-def _converted(call: Call, text: str, param: Param, kind: Kind) -> Any:
+def _converted(call: ParsedCall, text: str, param: Param, kind: ValueKind) -> Any:
     """A word of the command line as a value of its kind; refused in the name of its parameter."""
     try:
         return convert(text, kind)

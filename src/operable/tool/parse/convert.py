@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from operable.tool.declare.kinds import Kind
+    from operable.tool.declare.kinds import ValueKind
 
 FLAG, WORD, POSITIVE, COUNT, SECONDS, DIGEST = "flag", "word", "positive", "count", "seconds", "digest"
 
@@ -35,7 +35,7 @@ STANDARD: dict[str, str] = {
 }
 
 
-def convert(text: str, kind: Kind) -> Any:
+def convert(text: str, kind: ValueKind) -> Any:
     """A word of the command line as a value of its kind; raises ValueError with what the word must be."""
     base = kind.base
     if base == "string":
@@ -59,7 +59,7 @@ def convert(text: str, kind: Kind) -> Any:
     return _any_of(text, kind)
 
 
-def _any_of(text: str, kind: Kind) -> Any:
+def _any_of(text: str, kind: ValueKind) -> Any:
     """Of several kinds, the first that the word fits, text last: `5` is a number wherever a number may be."""
     wanted = []
     for option in sorted(kind.options, key=lambda option: option.base == "string"):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from operable.tool.declare.kinds import Kind
+    from operable.tool.declare.kinds import ValueKind
     from operable.tool.declare.records import Record
     from operable.tool.run.state import RunState
 
@@ -288,7 +288,7 @@ def _build(model: type[Record], data: dict[str, Any], problems: list[str], path:
     return model(**values) if len(problems) == before else None
 
 
-def _value(value: Any, kind: Kind, problems: list[str], path: str) -> Any:
+def _value(value: Any, kind: ValueKind, problems: list[str], path: str) -> Any:
     if kind.base == "any" or (value is None and (kind.nullable or kind.base == "null")):
         return value
     if kind.base == "choice":
@@ -311,7 +311,7 @@ def _value(value: Any, kind: Kind, problems: list[str], path: str) -> Any:
     return _scalar(value, kind, problems, path)
 
 
-def _scalar(value: Any, kind: Kind, problems: list[str], path: str) -> Any:
+def _scalar(value: Any, kind: ValueKind, problems: list[str], path: str) -> Any:
     if kind.base == "string" and isinstance(value, str):
         return value if kind.model is None else kind.model(value)
     if kind.base == "boolean" and isinstance(value, bool):
@@ -329,7 +329,7 @@ def _scalar(value: Any, kind: Kind, problems: list[str], path: str) -> Any:
     return None
 
 
-def _one_of(value: Any, kind: Kind, problems: list[str], path: str) -> Any:
+def _one_of(value: Any, kind: ValueKind, problems: list[str], path: str) -> Any:
     for option in kind.options:
         attempt: list[str] = []
         result = _value(value, option, attempt, path)

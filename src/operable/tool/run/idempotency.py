@@ -23,7 +23,7 @@ import time
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.state.paths import make_state
-from operable.tool.declare.framework import ItemError, Notice
+from operable.tool.declare.framework import FrameworkNotice, ItemError
 from operable.tool.emit.sinks import masked, shown_error
 from operable.tool.json_text import json_text
 
@@ -174,7 +174,7 @@ class Journal:
         """One event of the result, as it may be shown; how far it had come is not part of a result."""
         if isinstance(item, ItemError):
             event: Any = shown_error(item.fail, run.sink.secrets)
-        elif isinstance(item, Notice):
+        elif isinstance(item, FrameworkNotice):
             event = item.fields
             if event["type"] == "aoi:progress":
                 return

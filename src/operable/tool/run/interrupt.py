@@ -1,6 +1,6 @@
 """How a running command is stopped: signals, deadlines and closed pipes, all the same way.
 
-Theory of operation. A stop is a `Stop` value: why, and with which exit code. The first one raises `Interrupted` in
+Theory of operation. A stop is a `StopReason` value: why, and with which exit code. The first one raises `Interrupted` in
 the main thread, wherever the author's code is, so that its `finally` and `with` blocks run. Inside a shield (a block
 being written, an effect being applied) it is only noted and raised at the end of the shield. Code that swallows it
 gets it again when it yields. A stop that does not get through within its grace (the reader does not read, C code does not
@@ -45,7 +45,7 @@ APPLY_GRACE = 5.0
 _IMPORT = "<frozen importlib._bootstrap>"
 
 
-class Stop:
+class StopReason:
     """Why a command has to end before it is done."""
 
     __slots__ = ("exit_code", "reason")
@@ -63,7 +63,7 @@ class Interrupts:
     """The one place that knows whether and why this process should stop. As a context manager it is the shield."""
 
     def __init__(self) -> None:
-        self.stop: Stop | None = None
+        self.stop: StopReason | None = None
         self.applying = False  # an effect is in progress: finish it, up to APPLY_GRACE
         self.exit_code: int | None = None  # once the last word has been said: what it said
         self.supervised = False  # does a thread carry out what does not get through?
@@ -75,7 +75,7 @@ class Interrupts:
         self._before: dict[int, Any] = {}  # how signals were taken before us
         self._mask: Iterable[int] = ()
         self._arrivals = -1
-        self._unheard: Stop | None = None
+        self._unheard: StopReason | None = None
         self._unraisable = sys.unraisablehook
         self._lost = False
         self._floor: FrameType | None = None  # where the command was begun
@@ -123,7 +123,7 @@ class Interrupts:
         self._floor = sys._getframe(1)  # noqa: SLF001 - `inspect` is too expensive to import here
         self.raise_if_stopped()
 
-    def unheard(self) -> Stop | None:
+    def unheard(self) -> StopReason | None:
         """A signal that has arrived and that the main thread has not come round to, for the supervisor's thread."""
         try:
             numbers = os.read(self._arrivals, 64)
@@ -133,10 +133,10 @@ class Interrupts:
             receiver = self._receivers.get(number)
             # Another handler: the author has taken the signal over.
             if receiver is not None and _signal.getsignal(number) is receiver:
-                self._unheard = Stop(INTERRUPTED, 128 + number)
+                self._unheard = StopReason(INTERRUPTED, 128 + number)
         return self._unheard
 
-    def request(self, stop: Stop) -> None:
+    def request(self, stop: StopReason) -> None:
         """Ask the main thread to stop, from another thread."""
         if self.stop is None:
             self.stop = stop
@@ -145,7 +145,7 @@ class Interrupts:
     def told(self, exit_code: int) -> None:
         """The main thread has found out itself that its output is lost: it unwinds, and is not to be disturbed."""
         if self.stop is None:
-            self.stop = Stop(OUTPUT_LOST, exit_code)
+            self.stop = StopReason(OUTPUT_LOST, exit_code)
         self.raised = True
         self._hush()
 
@@ -201,7 +201,7 @@ class Interrupts:
         def received(_number: int, frame: FrameType | None) -> None:
             if self.stop is not None or (self._shields and not self.supervised):
                 os._exit(exit_code)
-            self.stop = Stop(INTERRUPTED, exit_code)
+            self.stop = StopReason(INTERRUPTED, exit_code)
             self._raise_in(frame)
 
         return received

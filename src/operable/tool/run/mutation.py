@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
-from operable.tool.declare.framework import Change, ItemError, Notice
+from operable.tool.declare.framework import Change, FrameworkNotice, ItemError
 from operable.tool.json_text import json_text
 from operable.tool.run.context import Context
 
@@ -78,7 +78,7 @@ def _plan(run: RunState, items: Iterable[Any]) -> list[Change]:
             if "continue-on-error" not in run.call.options:
                 raise item.fail
             run.item_error(item.fail)
-        elif isinstance(item, Notice):
+        elif isinstance(item, FrameworkNotice):
             run.notice(item.fields)
         else:
             msg = f"the plan of {run.command.name} yielded {type(item).__name__}; a plan yields Change values"
@@ -207,7 +207,7 @@ class _Effects:
             for item in items:
                 if self._journal is not None:
                     self._journal.add(self._run, item)
-                self._done += not isinstance(item, Notice)
+                self._done += not isinstance(item, FrameworkNotice)
                 yield item
                 # After as many results as were planned, what remains is the author's tidying up.
                 if one_by_one and self._run.interrupts.stop is not None and self._done < self._planned:

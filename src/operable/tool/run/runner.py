@@ -1,6 +1,6 @@
 """Runs one command from its meta event to its summary, the same way for people and machines.
 
-Theory of operation: `Run.execute` is the only place where a stream begins and ends. Whatever happens in between,
+Theory of operation: `CommandRun.execute` is the only place where a stream begins and ends. Whatever happens in between,
 results, a `Fail`, a bug, a signal, a deadline, comes back to it and becomes one summary and one exit code. Where the
 events go is the sink's business (`machine` or `people`); what a mutation may do is `mutation`'s; both get here only
 when needed.
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
     from operable.tool.declare.declaration import Declaration
     from operable.tool.emit.sinks import Sink
-    from operable.tool.parse.arguments import Call
-    from operable.tool.run.interrupt import Stop
+    from operable.tool.parse.arguments import ParsedCall
+    from operable.tool.run.interrupt import StopReason
 
 
-class Run(RunState):
+class CommandRun(RunState):
     """One invocation, from its meta event to its summary."""
 
     def __init__(
         self,
         tool: Declaration,
-        call: Call,
+        call: ParsedCall,
         sink: Sink,
         interrupts: Interrupts,
         *,
@@ -221,7 +221,7 @@ class Run(RunState):
         message = f"{self.command.name} did not end within {self.timeout():g} s"
         return Fail("timeout", "TIMEOUT", message, hint="raise --timeout")
 
-    def _last_words(self, stop: Stop, results: int) -> list[str]:
+    def _last_words(self, stop: StopReason, results: int) -> list[str]:
         """The end of the stream, said by the supervisor in place of a main thread that does not come back."""
         self.partial, self.remarks["reason"] = True, stop.reason
         lines = []

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from operable.kernel.errors import Fail
     from operable.tool.declare.declaration import Declaration
     from operable.tool.emit.sinks import Sink
-    from operable.tool.parse.arguments import Call
+    from operable.tool.parse.arguments import ParsedCall
     from operable.tool.run.interrupt import Interrupts
 
 
 class RunState:
     """One invocation: its circumstances and its counters."""
 
-    def __init__(self, tool: Declaration, call: Call, sink: Sink, interrupts: Interrupts) -> None:
+    def __init__(self, tool: Declaration, call: ParsedCall, sink: Sink, interrupts: Interrupts) -> None:
         self.tool = tool
         self.call = call
         self.command = call.command

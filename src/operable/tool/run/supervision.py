@@ -14,7 +14,7 @@ from time import monotonic, sleep
 
 from operable.kernel.errors import EX_TIMEOUT
 from operable.tool.emit.writer import LATEST, Emitter, OutputLost, load_select
-from operable.tool.run.interrupt import APPLY_GRACE, GRACE, OUTPUT_LOST, TIMEOUT, Interrupts, Stop
+from operable.tool.run.interrupt import APPLY_GRACE, GRACE, OUTPUT_LOST, TIMEOUT, Interrupts, StopReason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Supervisor:
         timeout: float | None,
         heartbeat: float | None,
         grace: float = GRACE,
-        last_words: Callable[[Stop, int], list[str]] | None = None,
+        last_words: Callable[[StopReason, int], list[str]] | None = None,
     ) -> None:
         self._emitter = emitter
         self._interrupts = interrupts
@@ -91,14 +91,14 @@ class Supervisor:
         if emitter.failure is None and _reader_left(emitter.descriptor):
             emitter.failure = BrokenPipeError()
         if emitter.failure is not None and self._interrupts.stop is None and not self._interrupts.applying:
-            self._interrupts.request(Stop(OUTPUT_LOST, OutputLost(emitter.failure).exit_code))
+            self._interrupts.request(StopReason(OUTPUT_LOST, OutputLost(emitter.failure).exit_code))
 
     def _enforce(self) -> None:
         """Enforce the deadline, and end a process that a stop does not reach."""
         now = monotonic()
         if self._deadline is not None and now >= self._deadline:
             self._deadline = None
-            self._interrupts.request(Stop(TIMEOUT, EX_TIMEOUT))
+            self._interrupts.request(StopReason(TIMEOUT, EX_TIMEOUT))
         stop = self._interrupts.stop or self._interrupts.unheard()
         if stop is None:
             return
@@ -112,7 +112,7 @@ class Supervisor:
             self._last_chance = now + GRACE
             self._interrupts.poke()
 
-    def _end(self, stop: Stop) -> NoReturn:
+    def _end(self, stop: StopReason) -> NoReturn:
         """The main thread is in code that does not return, or waits for the reader: end without it."""
         words, decided = self._last_words, self._interrupts.exit_code
         if self._emitter is not None and words is not None and stop.reason != OUTPUT_LOST:

@@ -42,7 +42,7 @@ _NOTE = """A draft, made of what the program says with `--help`. Options without
 say for each command what it takes and prints, what it changes, and which exit statuses are answers."""
 
 
-class Option(NamedTuple):
+class HelpOption(NamedTuple):
     """An option as a help text shows it."""
 
     name: str
@@ -72,21 +72,21 @@ def draft(program: str) -> dict[str, str]:
     return files
 
 
-def options(text: str, completions: str = "") -> Iterator[Option]:
+def options(text: str, completions: str = "") -> Iterator[HelpOption]:
     """The options that a help text and a completion file show, each once."""
     seen: set[str] = set()
     for line in text.splitlines():
         found = _OPTION.match(line)
         if found and found["name"] not in seen | _OURS and len(seen) < _MOST:
             seen.add(found["name"])
-            yield Option(found["name"], found["value"] is not None, found["text"].strip())
+            yield HelpOption(found["name"], found["value"] is not None, found["text"].strip())
     for line in completions.splitlines():
         found = _FISH.search(line) if line.startswith("complete") else None
         if found and found["name"] not in seen | _OURS and len(seen) < _MOST:
             seen.add(found["name"])
             told = _FISH_TEXT.search(found["rest"])
             takes = re.search(r"\s-(?:r|x)\b", found["rest"]) is not None
-            yield Option(found["name"], takes, (told[1] or told[2] or "") if told else "")
+            yield HelpOption(found["name"], takes, (told[1] or told[2] or "") if told else "")
 
 
 def subcommands(text: str) -> Iterator[tuple[str, str]]:
@@ -159,7 +159,7 @@ def _cli(name: str, version: str, commands: list[str]) -> dict[str, Any]:
     }
 
 
-def _tool(name: str, word: str, text: str, shown: list[Option], *, nested: bool) -> dict[str, Any]:
+def _tool(name: str, word: str, text: str, shown: list[HelpOption], *, nested: bool) -> dict[str, Any]:
     properties: dict[str, Any] = {
         "arguments": {
             "type": "array",

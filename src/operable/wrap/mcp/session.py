@@ -44,7 +44,7 @@ class About:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ServerTool:
     """One tool of the server."""
 
     name: str
@@ -54,7 +54,7 @@ class Listed:
     destructive: bool = True
 
 
-class Bridge:
+class ServerConnection:
     """A server that runs while the block lasts."""
 
     def __init__(self, argv: Sequence[str]) -> None:
@@ -65,7 +65,7 @@ class Bridge:
         self._thread: threading.Thread | None = None
         self._session: Any = None
         self.about = About("", "", "")
-        self.tools: list[Listed] = []
+        self.tools: list[ServerTool] = []
 
     def __enter__(self) -> Self:
         self.start()
@@ -165,11 +165,11 @@ class Bridge:
             await self._leave.wait()
 
 
-def _listed(tool: Any) -> Listed:
+def _listed(tool: Any) -> ServerTool:
     hints = tool.annotations
     read_only = hints is not None and hints.read_only_hint is True
     harmless = read_only or (hints is not None and hints.destructive_hint is False)
-    return Listed(
+    return ServerTool(
         name=tool.name,
         description=tool.description or tool.title or "",
         schema=tool.input_schema or {},

@@ -21,11 +21,11 @@ from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.tool.declare.declaration import Command
 from operable.tool.declare.framework import Change, Check, Progress, Warn
-from operable.tool.declare.kinds import Kind
+from operable.tool.declare.kinds import ValueKind
 from operable.tool.declare.records import Event
 from operable.tool.declare.signature import Param
 from operable.tool.tool import Tool
-from operable.wrap.mcp.session import Bridge, Listed
+from operable.wrap.mcp.session import ServerConnection, ServerTool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def load(command: str) -> Tool:
         ) from problem
     if not argv:
         raise Fail("usage", "MCP_COMMAND_INVALID", "--mcp names no program", hint="--mcp 'npx some-server'")
-    bridge = Bridge(argv)
+    bridge = ServerConnection(argv)
     bridge.start()  # it serves the call that follows, and ends with it, or with this process
     about, tools = bridge.about, bridge.tools
     name = _name(about.name) or "mcp"
@@ -105,7 +105,7 @@ def load(command: str) -> Tool:
 class McpCommand(Command):
     """One tool of the server."""
 
-    def __init__(self, name: str, listed: Listed, bridge: Bridge) -> None:
+    def __init__(self, name: str, listed: ServerTool, bridge: ServerConnection) -> None:
         self._listed, self._bridge = listed, bridge
         options = {"mutates": not listed.read_only, "destructive": listed.destructive, "timeout": 300.0}
         super().__init__(self._function(), name, options)
@@ -128,7 +128,7 @@ class McpCommand(Command):
         properties = self._listed.schema.get("properties") or {}
         inputs = {self._flags[name]: _typed(properties[name]) for name in self._flags}
         yield from params({"inputs": {"properties": inputs}})
-        yield Param(_JSON, Kind("string", nullable=True))
+        yield Param(_JSON, ValueKind("string", nullable=True))
 
     def _given(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments of the tool; Fail when what it needs is missing."""
@@ -200,7 +200,7 @@ def _events(result: Any, mask: Known) -> Iterator[Event]:
         yield _content(part.type, getattr(part, "resource", part), mask)
 
 
-def _linked(bridge: Bridge, result: Any, mask: Known) -> Iterator[Event | Warn]:
+def _linked(bridge: ServerConnection, result: Any, mask: Known) -> Iterator[Event | Warn]:
     """What the links of a result lead to, as far as the server gives it; addresses of the web can be read without it."""
     links = [part for part in result.content if part.type == "resource_link"]
     own = [part for part in links if not str(part.uri).lower().startswith(("http:", "https:"))]

@@ -71,10 +71,10 @@ def chat(
     thoughts: show what it thinks, too
     """
     from operable.cli.agent.chat import chatted
-    from operable.cli.agent.conversation import Wanted, policy_of
+    from operable.cli.agent.conversation import ConversationOptions, policy_of
 
     rules = policy_of(policy, allow=allow, deny=deny, ask=ask, asking=messages is None)
-    wanted = Wanted(
+    wanted = ConversationOptions(
         name,
         workspace,
         rules,

@@ -77,10 +77,10 @@ def prompt(
     install: install it, with your rights, when it is not there in the right version; else that is refused, or asked
     thoughts: show people what it thinks, too
     """
-    from operable.cli.agent.conversation import Talk, Wanted, policy_of
+    from operable.cli.agent.conversation import ConversationOptions, Talk, policy_of
     from operable.cli.agent.manifests import read_text
 
-    wanted = Wanted(
+    wanted = ConversationOptions(
         name,
         workspace,
         policy_of(policy, allow=allow, deny=deny, ask=ask),

@@ -8,7 +8,7 @@ APP.md are left out.
 
 from __future__ import annotations
 
-from operable.cli.app.events import App
+from operable.cli.app.events import AppEvent
 from operable.tool import Context, Page, Warn, command
 
 TYPE_CHECKING = False
@@ -28,7 +28,7 @@ def list_(
     source: Literal["project", "user", "explicit"] | None = None,
     page: Page,
     context: Context,
-) -> Iterator[App | Warn]:
+) -> Iterator[AppEvent | Warn]:
     """List the application packages that can be found from here.
 
     workspace: the project whose own applications are listed, too

@@ -33,7 +33,7 @@ class Lint:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FlowFinding:
     rule: str
     level: Level
     path: str
@@ -51,11 +51,11 @@ def rule(name: str) -> Lint:
     return found
 
 
-def lint(manifest: Any, only: Sequence[str] = ()) -> list[Finding]:
+def lint(manifest: Any, only: Sequence[str] = ()) -> list[FlowFinding]:
     """What the rules find, in the order of the rules' names."""
     found = []
     for name in only or rules():
         asked = rule(name)
         # Names of members are shown, and a name can be a secret as well.
-        found += [Finding(name, asked.level, *map(mask_shapes, seen)) for seen in asked.look(manifest)]
+        found += [FlowFinding(name, asked.level, *map(mask_shapes, seen)) for seen in asked.look(manifest)]
     return found

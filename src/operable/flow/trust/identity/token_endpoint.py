@@ -11,7 +11,7 @@ from typing import Any
 
 from operable.flow.contracts import IdentityRequest
 from operable.flow.errors import FlowError
-from operable.flow.trust.http_exchange import Answer, ExchangeFailed, exchange, form
+from operable.flow.trust.http_exchange import ExchangeFailed, HttpAnswer, exchange, form
 from operable.flow.trust.identity.sessions import timestamp
 
 # The words of OAuth, Google and Stripe. Anything with digits or of both cases could be what was sent.
@@ -81,7 +81,7 @@ def expiry(answer: Mapping[str, Any]) -> str | None:
         return None
 
 
-def _word(answer: Answer) -> str:
+def _word(answer: HttpAnswer) -> str:
     try:
         found = answer.json()
     except ExchangeFailed:
