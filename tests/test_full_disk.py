@@ -50,7 +50,7 @@ WRITERS = {
     "host.session.registry": "scene: registry",
     "host.secrets.file": "case: secret",
     "lint.report": "tests/cli/lint/test_session.py::test_a_full_disk_leaves_the_old_file_whole_and_the_other_reports_written",
-    "lint.lab.file_tree": "opens a database to read",
+    "lint.lab.room": "opens a database to read",
     "run.cassette": "case: recording",
     "serve.mcp_transports": "case: token",
     "testing.cassettes": "scene: cassette",
@@ -71,6 +71,7 @@ PLAIN_CALLS = {
 # Those that open a file to write it, or name one, without the mechanisms above: the case, the test, or why nothing is lost.
 PLAIN = {
     "agent.front": "standard error",
+    "agent.secrecy": "memory of this process",
     "flow.run.credentials": "tests/cli/commands/flow/test_durability.py::test_a_credential_that_finds_no_room_is_an_error_and_the_task_does_not_run",
     "flow.trust.policy.evaluator": "a pipe",
     "host.launch.fetch": "case: download",
@@ -80,7 +81,6 @@ PLAIN = {
     "lint.lab.stall": "the pipe of a tool",
     "offer.spool": "tests/offer/test_result.py::test_a_disk_without_room_does_not_spoil_a_call_that_was_made",
     "proc.bridge": "an archive that travels to another machine, in a temporary folder",
-    "proc.concealment": "memory of this process",
     "proc.tree.keeper": "memory",
     "proc.sandbox.cgroup": "a file of the kernel",
     "proc.sandbox.egress.tls": "the certificate of one session, in a temporary folder",
