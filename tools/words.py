@@ -18,7 +18,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tools" / "words.toml"
-PLACES = ("src", "tools", "examples", "docs", "dev", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+PLACES = (
+    "src",
+    "tools",
+    "examples",
+    "docs",
+    "dev",
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+)
 # A name of the code, or a word that a program reads.
 NAME = re.compile(r"`[^`\s]+`")
 # A comment has two spaces or nothing but spaces before it, and a space behind it: so no colour and no URL is one.

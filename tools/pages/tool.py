@@ -77,6 +77,7 @@ TEXTS = {
     "Relay": {
         "": "relay: Relay",
         "run": "",
+        "outflow": "",
         "max_bytes": "How many bytes of results may be passed on; None: all.",
     },
     "Warn": {
