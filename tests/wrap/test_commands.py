@@ -1,10 +1,13 @@
 """Wrapped commands in the SDK: inputs of any name, cursors that find their place or say that it is gone, plans that hide secrets."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from operable.kernel.errors import Fail
 from operable.manifest import render
-from operable.wrap.commands import sought
+from operable.wrap.commands import function, sought
 from operable.wrap.schemas import inputs, params
 from tests.wrap.drive import CLI, Made, wrap
 
@@ -158,3 +161,73 @@ def test_a_wrapper_that_shadows_a_bundled_one_wins_when_its_folder_is_named(tmp_
     (own / "CLI.md").write_text(render(CLI | {"name": "git", "id": "git"}, ""))
 
     assert wrap("git", "go", env=made.env).results == [{"type": "row", "mine": True}]
+
+
+def read_by(name: str) -> dict[str, Any]:
+    return {"metadata": {"operable": {"function": name}}}
+
+
+def write_files(folder: Path, **texts: str) -> None:
+    for name, text in texts.items():
+        (folder / f"{name}.py").write_text(text)
+
+
+ROWS = (
+    "from .names import named\n\n\n"
+    "def go(upstream):\n    for chunk in upstream.chunks():\n        yield {'type': 'row', 'word': named(chunk)}\n"
+)
+
+
+def test_the_parser_of_a_wrapper_may_be_several_files_of_which_a_call_loads_those_it_uses(tmp_path):
+    made = Made(tmp_path, PRELUDE + "echo hello\n", tool=read_by("rows.go"))
+    write_files(
+        made.path,
+        rows=ROWS,
+        names="def named(chunk):\n    return chunk.decode().strip()\n",
+        parser="raise SystemExit('it is not used')\n",
+    )
+
+    assert made.go().results == [{"type": "row", "word": "hello"}]
+
+
+def test_wrappers_of_the_same_name_in_two_folders_do_not_share_their_files(tmp_path):
+    plans = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        write_files(
+            tmp_path / name,
+            rows="def go():\n    from .names import NAME\n\n    return NAME\n",
+            names=f"NAME = {name!r}\n",
+        )
+        plans.append({"name": "two-folders", "folder": str(tmp_path / name)})
+    functions = [function(plan, "rows.go") for plan in plans]
+
+    assert [found() for found in functions] == ["first", "second"]
+
+
+def test_a_file_that_fails_to_load_is_loaded_again_at_the_next_call(tmp_path):
+    plan = {"name": "broken", "folder": str(tmp_path)}
+    write_files(tmp_path, rows="raise ValueError\n")
+    with pytest.raises(ValueError):  # noqa: PT011 - the file says nothing more
+        function(plan, "rows.go")
+    write_files(tmp_path, rows="def go():\n    return 'repaired'\n")
+
+    assert function(plan, "rows.go")() == "repaired"
+
+
+@pytest.mark.parametrize(
+    "name, message",
+    [
+        ("rows.went", "there is no function went"),
+        ("absent.go", "there is no parser: No such file or directory"),
+        ("../rows.go", "a function is NAME, of parser.py, or FILE.NAME, not '../rows.go'"),
+        ("a.rows.go", "a function is NAME, of parser.py, or FILE.NAME, not 'a.rows.go'"),
+    ],
+)
+def test_a_function_that_is_not_beside_the_manifests_is_named(tmp_path, name, message):
+    made = Made(tmp_path, PRELUDE, tool=read_by(name))
+    write_files(made.path, rows="def go(upstream):\n    yield from ()\n")
+
+    error = made.go().error
+
+    assert (error["code"], error["message"]) == ("WRAPPER_INVALID", message)

@@ -17,6 +17,7 @@ from operable.wrap.upstream import GRACE, Upstream
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
+    from types import ModuleType
     from typing import Any
 
     from operable.tool.declare.framework import Change
@@ -260,25 +261,54 @@ def given_to(changes: list[Change]) -> dict[str, Any]:
     return found
 
 
-_loaded: dict[str, dict[str, Any]] = {}
+_packages: dict[str, str] = {}  # folder of a wrapper -> name of its package
 
 
 def function(plan: Mapping[str, Any], name: str) -> Callable[..., Any]:
-    """A function of the parser.py beside the manifests, loaded when it is first needed."""
-    path = os.path.join(plan["folder"], "parser.py")
-    if path not in _loaded:
+    """A function of a file beside the manifests, loaded when it is first needed: FILE.NAME, or NAME of parser.py."""
+    file, _, called = name.rpartition(".")
+    path = os.path.join(plan["folder"], f"{file or 'parser'}.py")
+    module = _module(_package(plan), file or "parser", path)
+    found: Callable[..., Any] | None = getattr(module, called, None)
+    if found is None:
+        from operable.wrap.places import invalid
+
+        raise invalid(path, f"there is no function {called}")
+    return found
+
+
+def _package(plan: Mapping[str, Any]) -> str:
+    """The folder of a wrapper as a package, so that its files import each other (`from .refs import tags`).
+
+    Each folder has a package of its own: a user's wrapper may have the name of a bundled one.
+    """
+    folder = plan["folder"]
+    if folder not in _packages:
+        from types import ModuleType
+
+        package = ModuleType(f"operable_wrapper_{plan['name'].replace('-', '_')}_{len(_packages)}")
+        package.__path__ = [folder]
+        sys.modules[package.__name__] = package
+        _packages[folder] = package.__name__
+    return _packages[folder]
+
+
+def _module(package: str, file: str, path: str) -> ModuleType:
+    name = f"{package}.{file}"
+    if name not in sys.modules:
         from importlib.machinery import SourceFileLoader
         from types import ModuleType
 
-        module = ModuleType(f"operable_wrapper_{plan['name'].replace('-', '_')}")
-        module.__file__ = path
-        sys.modules[module.__name__] = module  # annotations of classes are looked up there
+        module = ModuleType(name)
+        module.__file__, module.__package__ = path, package
+        sys.modules[name] = module  # annotations of classes are looked up there
         try:
-            SourceFileLoader(module.__name__, path).exec_module(module)
-        except OSError as problem:
+            SourceFileLoader(name, path).exec_module(module)
+        except BaseException as problem:
+            del sys.modules[name]
+            if not isinstance(problem, OSError):
+                raise
             from operable.wrap.places import invalid
 
             raise invalid(path, f"there is no parser: {problem.strerror}") from problem
-        _loaded[path] = module.__dict__
-    found: Callable[..., Any] = _loaded[path][name]
-    return found
+    return sys.modules[name]

@@ -66,6 +66,9 @@ def _given(
 
 
 def _element(element: str, inputs: Mapping[str, Any]) -> list[str]:
+    if "${" not in element:
+        return [element]
+
     from operable.manifest.argv import expand as expand_flat
 
     whole = _WHOLE.fullmatch(element)

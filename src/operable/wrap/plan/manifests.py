@@ -29,7 +29,7 @@ _TOOL_KEYS = frozenset(
 )
 # metadata.operable.plan
 _PLAN_KEYS = frozenset(("action", "function", "needs", "plans_without_code", "project_code", "target"))
-# Kinds of parsers that are data; `python` is the function of parser.py that `function` names.
+# Kinds of parsers that are data; `python` is the function that `function` names, of a file beside them.
 _RESUMES = ("seek", "native")
 _DESTRUCTIVE_RISK = 3
 # What an exit status means; and which of its reasons the program's own words give.
@@ -172,6 +172,7 @@ def _check(path: str, tool: ToolManifest, extra: Mapping[str, Any]) -> None:
             )
             if wrong is not None:
                 raise invalid(path, f"metadata.operable.options: {wrong}")
+    _check_functions(path, extra)
     if not tool.runner.argv and "function" not in extra:
         raise invalid(path, "a command has runner.argv, or a function of parser.py that needs no program")
     if "function" not in extra and "parse" not in extra:
@@ -183,6 +184,19 @@ def _check(path: str, tool: ToolManifest, extra: Mapping[str, Any]) -> None:
     if extra.get("project_code") and not tool.mutates:
         raise invalid(path, "a command that runs code of the project is a change: it needs mutates")
     _check_plan(path, extra.get("plan", {}))
+
+
+def _check_functions(path: str, extra: Mapping[str, Any]) -> None:
+    plan = extra.get("plan")
+    used = (
+        extra.get("function"),
+        extra.get("stdin"),
+        plan.get("function") if isinstance(plan, dict) else None,
+    )
+    for name in used:
+        parts = str(name).split(".")
+        if name is not None and (len(parts) > 2 or not all(part.isidentifier() for part in parts)):
+            raise invalid(path, f"a function is NAME, of parser.py, or FILE.NAME, not {name!r}")
 
 
 def _check_plan(path: str, rule: Any) -> None:
