@@ -152,7 +152,7 @@ MECHANISMS = (
                 "operable.host.session.terminals",
                 "operable.run.chain",
             ),
-            *("operable.run.mcp.process", "operable.lint.lab.trial", "operable.lint.lab.companions"),
+            *("operable.run.mcp", "operable.lint.lab.trial", "operable.lint.lab.companions"),
         ),
         "use operable.proc.run",
         calls("Child", "subprocess.run", "subprocess.Popen", "subprocess.check_output"),

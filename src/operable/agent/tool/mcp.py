@@ -27,8 +27,7 @@ from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, redact_text
 from operable.proc.environment import secret_values
 from operable.proc.spawn import prepare
-from operable.run.mcp.client import client_session, innermost, list_tools
-from operable.run.mcp.process import Streams, mcp_process
+from operable.run.mcp import Streams, client_session, innermost, list_tools, mcp_process
 from operable.wire import json_stream as protocol
 from operable.wire.json_stream import AddMcpServerFrame
 
@@ -254,7 +253,7 @@ def _explained(error: BaseException) -> str:
 
 # How MCP servers are reached: a process of ours on its stdin and stdout, or a remote HTTP server.
 #
-# HTTP is the official SDK's; processes are started by `operable.run.mcp.process`.
+# HTTP is the official SDK's; processes are started by `operable.run.mcp`.
 
 
 def check_server(server: AddMcpServerFrame) -> None:

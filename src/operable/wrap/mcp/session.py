@@ -17,8 +17,7 @@ from typing import Any, Self
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, redact_text
 from operable.proc.spawn import prepare
-from operable.run.mcp.client import client_session, innermost, list_tools
-from operable.run.mcp.process import mcp_process
+from operable.run.mcp import client_session, innermost, list_tools, mcp_process
 from operable.wrap.concealment import secrets
 from operable.wrap.endings import shown
 from operable.wrap.plan.settings import allowed_to_server

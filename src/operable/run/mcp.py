@@ -1,4 +1,4 @@
-"""An MCP server that is a process of ours, between its pipes and the streams of the official SDK.
+"""MCP servers: one that is a process of ours, between its pipes and the streams of the SDK, and a session with any.
 
 The SDK would also start processes, but in this project only `operable.proc` does, because its processes end with their
 owner, also after kill -9, with all that they started. A server's stderr is drained and kept in bounds; it may say anything,
@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from operable import __version__
 from operable.proc.child import OPEN, Child, ChildEnd
 from operable.proc.spawn import PreparedCommand
 from operable.proc.tree.escalation import Graces
@@ -19,6 +20,7 @@ from operable.wire.lines import LineSplitter
 
 _BACKLOG = 256  # messages that the SDK has not taken yet; a server that sends more waits
 _GRACES = Graces(interrupt=0.5, terminate=0.5)
+_PAGES = 50  # of a listing; a server that has more goes in circles
 Streams = tuple[Any, Any]
 
 
@@ -130,3 +132,38 @@ def _mended(line: bytes) -> Any:
             return None
     problem = ErrorData(code=INTERNAL_ERROR, message="the server's answer is not a message of the protocol")
     return JSONRPCError(jsonrpc="2.0", id=number, error=problem)
+
+
+# A client session with an MCP server, over any transport of the SDK: greeting, the list of tools, why it failed.
+
+
+@asynccontextmanager
+async def client_session(streams: Streams, name: str) -> AsyncIterator[Any]:
+    """An `mcp.ClientSession` on these streams, as the client `name`; the caller greets the server (`initialize`)."""
+    from mcp import ClientSession, Implementation
+
+    client = Implementation(name=name, version=__version__)
+    async with ClientSession(*streams, client_info=client) as session:
+        yield session
+
+
+async def list_tools(session: Any) -> list[Any]:
+    """All tools of a server, page by page."""
+    from mcp.types import PaginatedRequestParams
+
+    tools: list[Any] = []
+    cursor: str | None = None
+    for _ in range(_PAGES):
+        page = await session.list_tools(params=PaginatedRequestParams(cursor=cursor) if cursor else None)
+        tools += page.tools
+        cursor = page.next_cursor
+        if not cursor:
+            break
+    return tools
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The reason itself; task groups wrap what happened in them."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return error
