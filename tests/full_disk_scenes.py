@@ -15,7 +15,7 @@ from operable.host.session.log import SessionLog
 from operable.host.session.log_files import read_log
 from operable.host.session.registry import Registry, SessionMeta
 from operable.kernel.errors import Fail
-from operable.testing.cassettes import Cassette, save
+from operable.testing.cassettes import AgentCassette, save
 from operable.wire.events import TextDelta
 from tests.agent.scene import scene as agent_scene
 from tests.agent.scene import use
@@ -160,12 +160,12 @@ def answer_a_question(disk: str) -> None:
 
 def save_a_cassette(disk: str) -> None:
     path = Path(disk, "x.cassette")
-    save(path, Cassette({"agent": "a"}, []))
+    save(path, AgentCassette({"agent": "a"}, []))
     before = path.read_bytes()
     fill(disk)
 
     try:
-        save(path, Cassette({"agent": LONG}, []))
+        save(path, AgentCassette({"agent": LONG}, []))
     except OSError as problem:
         assert problem.errno == errno.ENOSPC  # noqa: PT017 - no pytest here
     else:

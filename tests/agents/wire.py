@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from operable.testing.cassettes import Cassette, CassetteEntry, save
+from operable.testing.cassettes import AgentCassette, CassetteEntry, save
 
 LIMIT = 90.0
 LIST_LIMIT = 8
@@ -112,7 +112,7 @@ class Wire:
             for entry in self.entries
         ]
         tidy = _tidied(json.dumps(label).encode(), replacements, json_line=True)
-        save(path, Cassette(json.loads(tidy), entries))
+        save(path, AgentCassette(json.loads(tidy), entries))
 
 
 def _tidied(line: bytes, replacements: dict[str, str], *, json_line: bool) -> bytes:

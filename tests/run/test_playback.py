@@ -4,14 +4,14 @@ import tracemalloc
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.run.playback import PlayableCassette, load, replay
+from operable.run.playback import Cassette, load, replay
 
 HEAD = '{"type":"cassette","version":1,"argv":["x"],"stdin":null}\n'
 END = '{"type":"end","status":0,"elapsed":1,"verdict":"OK","redacted_lines":0,"truncated":false}\n'
 
 
 def cassette(*output, status=0, stderr=""):
-    return PlayableCassette(("x",), None, tuple(output), stderr, status, "OK", 0)
+    return Cassette(("x",), None, tuple(output), stderr, status, "OK", 0)
 
 
 def played(tape, **options):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.testing.cassettes import MUTATIONS, Cassette, CassetteEntry, load, mutate, pieces, save
+from operable.testing.cassettes import MUTATIONS, AgentCassette, CassetteEntry, load, mutate, pieces, save
 
 RECORDED = sorted((Path(__file__).parents[1] / "host" / "cassettes").glob("*/*.jsonl"))
 LINES = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"")), max_size=8)
@@ -17,11 +17,11 @@ def test_what_is_saved_is_loaded_byte_for_byte(tmp_path):
         CassetteEntry(0.1, "agent", b"\xff\x00"),
         CassetteEntry(0.2, "stderr", "ä".encode()),
     ]
-    save(tmp_path / "a" / "b.jsonl", Cassette({"agent": "x"}, entries))
+    save(tmp_path / "a" / "b.jsonl", AgentCassette({"agent": "x"}, entries))
 
     found = load(tmp_path / "a" / "b.jsonl")
 
-    assert found == Cassette({"agent": "x"}, entries)
+    assert found == AgentCassette({"agent": "x"}, entries)
     assert found.stream() == b"\xff\x00\n"
 
 
@@ -34,7 +34,7 @@ def test_a_conversation_is_told_in_turns_of_host_and_agent():
         ("stderr", b"-"),
         ("host", b"4"),
     ]
-    cassette = Cassette({}, [CassetteEntry(0, who, line) for who, line in told])
+    cassette = AgentCassette({}, [CassetteEntry(0, who, line) for who, line in told])
 
     assert [tuple(exchange) for exchange in cassette.exchanges()] == [
         ([], [b"0"]),

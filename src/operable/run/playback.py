@@ -27,7 +27,7 @@ _CHUNK = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class PlayableCassette:
+class Cassette:
     """A recorded invocation, ready to be played."""
 
     argv: tuple[str, ...]
@@ -40,7 +40,7 @@ class PlayableCassette:
     redacted_lines: int
 
 
-def load(path: str | os.PathLike[str]) -> PlayableCassette:
+def load(path: str | os.PathLike[str]) -> Cassette:
     """Read a cassette; Raises Fail if it is not a cassette, is damaged, or does not contain the whole output."""
     output = RecordedOutput(path)
     head: dict[str, Any] = {}
@@ -65,7 +65,7 @@ def load(path: str | os.PathLike[str]) -> PlayableCassette:
                 f"{path} does not contain the whole output",
                 target=str(path),
             )
-        return PlayableCassette(
+        return Cassette(
             argv=tuple(head["argv"]),
             stdin=head.get("stdin"),
             output=output,
@@ -114,7 +114,7 @@ class RecordedOutput:
             os.close(self._fd)
 
 
-def replay(cassette: PlayableCassette, *, speed: float | None = 1.0, stdout: int = 1, stderr: int = 2) -> int:
+def replay(cassette: Cassette, *, speed: float | None = 1.0, stdout: int = 1, stderr: int = 2) -> int:
     """Play it to these descriptors and return the status it ended with (negative: a signal; see `exit_like`).
 
     `speed` 2 is twice as fast as it was; None does not wait at all. A reader that goes away ends it quietly with 141.

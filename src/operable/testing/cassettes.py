@@ -33,7 +33,7 @@ class RecordedExchange(NamedTuple):
     agent: list[bytes]
 
 
-class Cassette(NamedTuple):
+class AgentCassette(NamedTuple):
     label: dict[str, Any]
     entries: list[CassetteEntry]
 
@@ -60,12 +60,12 @@ class Cassette(NamedTuple):
             yield current
 
 
-def load(path: Path) -> Cassette:
+def load(path: Path) -> AgentCassette:
     first, *rest = path.read_text("utf-8").splitlines()
-    return Cassette(json.loads(first), [_entry(json.loads(line)) for line in rest])
+    return AgentCassette(json.loads(first), [_entry(json.loads(line)) for line in rest])
 
 
-def save(path: Path, cassette: Cassette) -> None:
+def save(path: Path, cassette: AgentCassette) -> None:
     lines = [json.dumps(cassette.label, ensure_ascii=False, sort_keys=True)]
     lines += [json.dumps(_document(entry), ensure_ascii=False) for entry in cassette.entries]
     path.parent.mkdir(parents=True, exist_ok=True)

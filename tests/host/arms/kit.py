@@ -21,7 +21,7 @@ from operable.host.arm import (
     Opening,
     PeerError,
 )
-from operable.testing.cassettes import Cassette
+from operable.testing.cassettes import AgentCassette
 from operable.wire import events
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult, TurnEnd
 from operable.wire.lines import LineSplitter, LineTooLong
@@ -60,7 +60,7 @@ class Played:
     sends: int = 0
 
 
-def steps_of(cassette: Cassette) -> list[Step]:
+def steps_of(cassette: AgentCassette) -> list[Step]:
     """The cassette as a session would live it."""
     found: list[Step] = []
     for entry in cassette.entries:
@@ -97,7 +97,7 @@ def _allows(result: dict[str, Any]) -> bool:
     return any(word in words for word in ("allow", "accept", "approve", "proceed", "once"))
 
 
-def opening_of(cassette: Cassette, session_id: str = "s1") -> Opening:
+def opening_of(cassette: AgentCassette, session_id: str = "s1") -> Opening:
     host = [_document(line) for line in cassette.said("host")]
     resume = None
     for said in host:
@@ -118,7 +118,7 @@ def opening_of(cassette: Cassette, session_id: str = "s1") -> Opening:
 class Player:
     """Plays the steps of one cassette to a fresh connection."""
 
-    def __init__(self, arm: Arm, cassette: Cassette) -> None:
+    def __init__(self, arm: Arm, cassette: AgentCassette) -> None:
         self._arm = arm
         self._names = {
             key: name
