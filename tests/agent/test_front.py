@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from operable.agent import front
-from operable.agent.options import read_options
+from operable.agent.options import choose_provider, read_options
 from operable.kernel.errors import Fail
 from operable.wire import json_stream as protocol
 from tests.agent.agent_process import LIMIT, AgentProcess, problems
@@ -173,7 +173,7 @@ def test_the_provider_is_the_one_that_was_named_or_the_first_with_a_key(
     words: list[str], variables: dict[str, str], provider: str
 ) -> None:
     options = read_options(words, {})
-    front.choose_provider(options, variables)
+    choose_provider(options, variables)
     assert options["provider"] == provider
 
 

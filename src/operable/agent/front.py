@@ -10,17 +10,14 @@ between them.
 import os
 import sys
 
-from operable.agent.options import read_options
+from operable.agent.options import choose_provider, read_options
 from operable.kernel.errors import EX_CONFIG, EX_IOERR, EX_SIGPIPE, EX_SOFTWARE, Fail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any, NoReturn
 
 VERSION = "0.2.0"  # of the protocol
-# Provider -> the variable without which it cannot be used; the first one that is set decides when nothing was said.
-KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 # With these, something may still turn out to be wrong after the command line was read.
 _CAN_FAIL = ("resume", "tools", "apps", "sandbox", "effort")
 
@@ -152,25 +149,6 @@ def _keep_stdout() -> int:
     os.dup2(2, 1)
     os.set_inheritable(kept, False)
     return kept
-
-
-def choose_provider(options: "dict[str, Any]", environment: "Mapping[str, str]") -> None:
-    """Set `options["provider"]`, unless it is set."""
-    if "provider" in options:
-        return
-    if options.get("offline"):
-        options["provider"] = "offline"
-        return
-    for provider, variable in KEYS.items():
-        if environment.get(variable):
-            options["provider"] = provider
-            return
-    raise Fail(
-        "config",
-        "NO_PROVIDER",
-        f"No provider is configured: {' or '.join(KEYS.values())} is not set",
-        hint="Set one of them, name a --provider, or use --offline.",
-    )
 
 
 def _enter_workspace(options: "dict[str, Any]") -> None:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+# Provider -> the variable without which it cannot be used; the first one that is set decides when nothing was said.
+KEYS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 # flag -> (name, kind, variable); kind: text, count (an integer from 0), or the words that are allowed
 _VALUES: "dict[str, tuple[str, Any, str | None]]" = {
     "--provider": ("provider", "text", "PROVIDER"),
@@ -125,3 +127,22 @@ def _near(flag: str) -> str:
 
     near = nearest(flag.lstrip("-"), [known.lstrip("-") for known in (*_VALUES, *_FLAGS)], limit=1)
     return f" (did you mean --{near[0]}?)" if near else ""
+
+
+def choose_provider(options: "dict[str, Any]", environment: "Mapping[str, str]") -> None:
+    """Set `options["provider"]`, unless it is set."""
+    if "provider" in options:
+        return
+    if options.get("offline"):
+        options["provider"] = "offline"
+        return
+    for provider, variable in KEYS.items():
+        if environment.get(variable):
+            options["provider"] = provider
+            return
+    raise Fail(
+        "config",
+        "NO_PROVIDER",
+        f"No provider is configured: {' or '.join(KEYS.values())} is not set",
+        hint="Set one of them, name a --provider, or use --offline.",
+    )

@@ -80,5 +80,5 @@ def main() -> None:
         from operable.cli.wrap.dispatch import call_wrapped
 
         # Returns when these words are for `operable wrap` itself, or for another command.
-        call_wrapped(sys.argv[1:])
+        call_wrapped(tool, sys.argv[1:])
     tool.main()

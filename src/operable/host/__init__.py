@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from operable.host.bridge import complete as complete
     from operable.host.continuation import Conversations as Conversations
     from operable.host.policy.policy_file import load_policy as load_policy
+    from operable.host.policy.policy_file import rules as rules
     from operable.host.policy.rules import Policy as Policy
-    from operable.host.policy.rules import rules as rules
     from operable.host.session.approvals import Ask as Ask
     from operable.host.session.approvals import Decision as Decision
     from operable.host.session.approvals import answer_ask as answer_ask
@@ -62,7 +62,7 @@ _HOMES = {
     "load_policy": "operable.host.policy.policy_file",
     "pending_asks": "operable.host.session.approvals",
     "read_log": "operable.host.session.log_files",
-    "rules": "operable.host.policy.rules",
+    "rules": "operable.host.policy.policy_file",
     "verify_audit": "operable.host.audit.chain",
 }
 

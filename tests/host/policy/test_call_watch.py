@@ -14,7 +14,7 @@ from operable.host.audit.chain import Audit, verify_audit
 from operable.host.conversation import Conversation
 from operable.host.policy.gate import Gate
 from operable.host.policy.pattern import ASK
-from operable.host.policy.rules import rules
+from operable.host.policy.policy_file import rules
 from operable.host.session.approvals import Ask, Decision
 from operable.kernel.catalogue import load as load_entry
 from operable.proc.spawn import prepare

@@ -14,8 +14,8 @@ from operable.host.arm import ClientCall
 from operable.host.audit.chain import Audit
 from operable.host.policy.gate import Gate
 from operable.host.policy.pattern import ALLOW, ASK, DENY
-from operable.host.policy.policy_file import policy_from
-from operable.host.policy.rules import Policy, PolicyRule, rules
+from operable.host.policy.policy_file import policy_from, rules
+from operable.host.policy.rules import Policy, PolicyRule
 from operable.host.session.approvals import ApprovalQueue, Ask, Decision
 from operable.host.session.client_methods import ClientMethods
 from operable.proc.spawn import prepare

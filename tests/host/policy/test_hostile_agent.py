@@ -11,7 +11,7 @@ import pytest
 from operable.host.arm import Opening
 from operable.host.arms.acp import ARM as ACP
 from operable.host.audit.chain import verify_audit
-from operable.host.policy.rules import rules
+from operable.host.policy.policy_file import rules
 from operable.host.session.approvals import Decision
 from operable.proc.spawn import prepare
 from operable.wire.events import AgentError, AgentPrompt, Notice, TextDelta

@@ -3,7 +3,7 @@
 import pytest
 
 from operable.host.policy.pattern import ALLOW, DENY
-from operable.host.policy.rules import rules
+from operable.host.policy.policy_file import rules
 from operable.host.policy.tool_call import JudgedCall
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
-from operable.host.policy.policy_file import load_policy, policy_from
-from operable.host.policy.rules import Policy, PolicyRule, rules
+from operable.host.policy.policy_file import load_policy, policy_from, rules
+from operable.host.policy.rules import Policy, PolicyRule
 from operable.host.policy.tool_call import JudgedCall
 from operable.kernel.errors import Fail
 from operable.wire.events import TOOL_KINDS

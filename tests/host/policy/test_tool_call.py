@@ -11,7 +11,7 @@ import pytest
 import operable.host
 from operable.host.agent_cli import define_agent_cli
 from operable.host.policy.pattern import ALLOW, ASK, DENY
-from operable.host.policy.rules import rules
+from operable.host.policy.policy_file import rules
 from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.policy.tool_map import ToolMap
 from operable.host.start.choices import quirks_of

@@ -9,7 +9,7 @@ import pytest
 from operable.host.arm import ClientCall
 from operable.host.audit.chain import Audit
 from operable.host.policy.gate import Gate
-from operable.host.policy.rules import rules
+from operable.host.policy.policy_file import rules
 from operable.host.session.approvals import ApprovalQueue
 from operable.host.session.client_methods import ClientMethods
 from operable.kernel.redact import Known

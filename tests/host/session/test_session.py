@@ -15,7 +15,7 @@ import pytest
 from operable.host.arms.acp import ARM as ACP
 from operable.host.arms.json_stream import ARM as JSON_STREAM
 from operable.host.arms.print import ARM as PRINT
-from operable.host.policy.rules import rules
+from operable.host.policy.policy_file import rules
 from operable.host.session.log_files import read_log
 from operable.host.start.assembly import start_session
 from operable.kernel.errors import Fail

@@ -24,7 +24,7 @@ from operable.agent.acp import answers, content
 from operable.agent.acp.session import AcpSession
 from operable.agent.acp.transport import LineTransport
 from operable.agent.assembly import assemble
-from operable.agent.front import KEYS, choose_provider
+from operable.agent.options import KEYS, choose_provider
 from operable.agent.places import new_session_id, sessions_folder
 from operable.agent.provider.model import Model
 from operable.agent.session.history import HistoryTurn

@@ -13,8 +13,8 @@ from typing import Any, Self
 
 from operable.agent.assembly import assemble
 from operable.agent.chat.events import Telling
-from operable.agent.front import choose_provider
 from operable.agent.loop.run import AgentRun
+from operable.agent.options import choose_provider
 from operable.agent.session.conversation import SessionConversation
 from operable.agent.session.history import TextBlock
 from operable.kernel.errors import Fail

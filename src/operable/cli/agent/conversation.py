@@ -23,8 +23,8 @@ from operable.cli.agent.wire import Said, row
 from operable.cli.variables import variables, warn_of_exposed
 from operable.host.arm import Message
 from operable.host.policy.pattern import ASK
-from operable.host.policy.policy_file import load_policy
-from operable.host.policy.rules import Policy, rules
+from operable.host.policy.policy_file import load_policy, rules
+from operable.host.policy.rules import Policy
 from operable.host.session.context import Limits
 from operable.host.session.log_files import read_log
 from operable.host.session.registry import Registry, SessionHome

@@ -8,8 +8,12 @@ from __future__ import annotations
 from operable.tool.parse.arguments import takes_value
 from operable.tool.parse.convert import STANDARD
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from operable.tool import Tool
 
-def call_wrapped(words: list[str]) -> None:
+
+def call_wrapped(operable: Tool, words: list[str]) -> None:
     """Run a wrapped tool and end the process; returns when the words mean a command of `operable wrap` itself."""
     from operable.wrap.places import RESERVED
 
@@ -27,9 +31,7 @@ def call_wrapped(words: list[str]) -> None:
         command = [name.removeprefix("--mcp=")] if name != "--mcp" else rest[:1]
         bridge(command[0] if command else "", [*before, *(rest if name != "--mcp" else rest[1:])])
     if name == "help":
-        from operable.cli import tool
-
-        tool.main(["wrap", "--help", *before])
+        operable.main(["wrap", "--help", *before])
     if name.startswith("-"):
         return
     from operable.wrap.front import main

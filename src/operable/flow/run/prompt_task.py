@@ -148,8 +148,8 @@ def _found(name: str, workspace: str) -> "AgentCliHandle":
 def _rules(task: Mapping[str, Any], policy: "Policy | str | None") -> "Policy":
     """The caller's rules; for a task that only plans or reads, nothing that changes anything."""
     from operable.host.policy.pattern import DENY
-    from operable.host.policy.policy_file import load_policy
-    from operable.host.policy.rules import Policy, rules
+    from operable.host.policy.policy_file import load_policy, rules
+    from operable.host.policy.rules import Policy
 
     chosen = load_policy(policy) if isinstance(policy, str) else policy or Policy()
     intent = task.get("intent") or {}

@@ -17,7 +17,7 @@ What the patterns mean is in `operable.host.policy.rules`.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from operable.host.policy.pattern import ALLOW, ASK, DENY, EFFECTS, parse
@@ -43,6 +43,19 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
     except ValueError as error:
         raise _invalid(name, [str(error)]) from error
     return policy_from(found, source=name)
+
+
+def rules(
+    *,
+    allow: Sequence[str] = (),
+    deny: Sequence[str] = (),
+    ask: Sequence[str] = (),
+    default: str = DENY,
+) -> Policy:
+    """A policy from lists of patterns; Fail validation/POLICY_INVALID with all problems."""
+    return policy_from(
+        {"allow": list(allow), "deny": list(deny), "ask": list(ask), "default": default}, source="policy"
+    )
 
 
 def policy_from(found: Mapping[str, Any], *, source: str) -> Policy:

@@ -19,7 +19,7 @@ and standard input beside a command are part of its line (`operable.host.policy.
 it really leads, and one outside the workspace is written absolute, so that no relative pattern allows it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -183,21 +183,6 @@ def _decisive(
     return max(
         perhaps if certain is None else [certain, *perhaps],
         key=lambda one: (_STRENGTH[one[1].effect], one[0]),
-    )
-
-
-def rules(
-    *,
-    allow: Sequence[str] = (),
-    deny: Sequence[str] = (),
-    ask: Sequence[str] = (),
-    default: str = DENY,
-) -> Policy:
-    """A policy from lists of patterns; Fail validation/POLICY_INVALID with all problems."""
-    from operable.host.policy.policy_file import policy_from
-
-    return policy_from(
-        {"allow": list(allow), "deny": list(deny), "ask": list(ask), "default": default}, source="policy"
     )
 
 
