@@ -79,9 +79,9 @@ class Redactor:
 
 def _end_of_key(line: bytes) -> "int | None":
     """Where the private key block ends in this line; None if it does not."""
-    from operable.kernel.redact.patterns import KEY_ENDS
+    import re
 
-    found = KEY_ENDS.search(line)
+    found = re.search(rb"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----", line)
     return None if found is None else found.end()
 
 

@@ -2,11 +2,15 @@
 
 One alternation of literal prefixes. Each alternative either matches within a bounded look or consumes what it looked at,
 so that a hostile text costs linear time. Only formats with a documented prefix are listed: guessing by entropy would eat
-digests and identifiers, which are what a log is read for. Python needs two milliseconds to compile the alternation
-(`patterns`): a text without any of the prefixes (HINTS) does not cause that.
+digests and identifiers, which are what a log is read for. Python needs two milliseconds to compile the alternation:
+a text without any of the prefixes (HINTS) does not cause that.
 """
 
 from operable.kernel.redact.names import MASK, contains_any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
 
 _PRIVATE_KEY = (
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -55,21 +59,30 @@ HINTS = tuple(hint for hints, _ in SHAPES for hint in hints.split())
 
 
 KEY_BEGINS = b"PRIVATE KEY"
+_compiled: "list[re.Pattern[str]]" = []
 
 
 def has_shape(text: str) -> bool:
     """Whether something in the text is a secret by its shape."""
     if not contains_any(text, HINTS):
         return False
-    from operable.kernel.redact.patterns import SHAPE
-
-    return SHAPE.search(text) is not None
+    return _shape().search(text) is not None
 
 
 def mask_shapes(text: str) -> str:
     """The text without what is a secret by its shape."""
     if not contains_any(text, HINTS):
         return text
-    from operable.kernel.redact.patterns import SHAPE
+    return _shape().sub(MASK, text)
 
-    return SHAPE.sub(MASK, text)
+
+def _shape() -> "re.Pattern[str]":
+    """All shapes as one pattern. It is compiled when a text needs it: that costs a cold start too much."""
+    if not _compiled:
+        import re
+
+        # Not inside a longer word: a digest that happens to contain "AKIA" stays readable. The letter of an escape is
+        # not a word.
+        alternatives = "|".join(pattern for _, pattern in SHAPES)
+        _compiled.append(re.compile(r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf]))(?:" + alternatives + ")"))
+    return _compiled[0]
