@@ -19,10 +19,11 @@ from statistics import median
 
 from bench._calls import Cost, Scene, adopt, measured
 from bench._figures import Row, print_rows, ratio, take_turns
+from operable.proc.command import PreparedCommand
 from operable.proc.run import output
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandbox.restriction import WORDS
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.spawn import prepare
 
 NEEDS = ("bwrap", "git", "jq")
 ROOT = Path(__file__).parents[1]

@@ -16,7 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from operable.app.packages import Package, inside
 from operable.kernel.errors import Fail
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.command import PreparedCommand
+from operable.proc.spawn import prepare
 
 _STATE = "app/state"
 # Beside a package, and no part of what is approved: what tools write there of which nothing is ever loaded.

@@ -25,8 +25,9 @@ from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 from operable.manifest.blocks import Mount, SandboxBlock
 from operable.proc.child import OPEN, ChildEnd
+from operable.proc.command import PreparedCommand
 from operable.proc.run import supervise
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.spawn import prepare
 from operable.wire.jsonrpc import request as rpc_request
 from operable.wire.lines import LineSplitter
 

@@ -14,10 +14,11 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from operable.proc.command import PreparedCommand
 from operable.proc.excerpt import Excerpt
 from operable.proc.pipes import Inlet, PipeReader
 from operable.proc.reactor import Reactor, Timer
-from operable.proc.spawn import Launched, PreparedCommand, launch
+from operable.proc.spawn import Launched, launch
 from operable.proc.tree.escalation import LOOK, REAP, Graces, Ladder, Order
 
 if TYPE_CHECKING:

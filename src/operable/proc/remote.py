@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from operable.kernel.errors import Fail
+from operable.proc.command import PreparedCommand
 from operable.proc.environment import environment, is_encodable
 from operable.proc.machine import COPY_LIMIT, LIFETIME, to_variables
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Outcome, Sandbox, refuse
 from operable.proc.sandbox.egress.rules import address, parse
-from operable.proc.spawn import PreparedCommand
 
 # What an SDK needs to reach its provider from a network like the operator's. None of it goes to the machine.
 _REACHING = (

@@ -21,8 +21,8 @@ from operable.proc.child import Child, ChildEnd, Stdin
 from operable.proc.reactor import SelectorReactor
 
 if TYPE_CHECKING:
+    from operable.proc.command import PreparedCommand
     from operable.proc.reactor import Reactor
-    from operable.proc.spawn import PreparedCommand
     from operable.proc.tree.escalation import Graces
 
 # Discovery is local and network-free by contract; ten seconds are a cold start on a very slow disk.

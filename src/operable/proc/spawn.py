@@ -6,8 +6,7 @@ cannot ask a person on /dev/tty, and one signal reaches all of its descendants t
 `tree` is started by the keeper instead, and then a signal reaches every descendant, and none survives the host.
 
 subprocess.Popen is used and nothing newer: it costs 1.0x of the measured floor also in a large threaded host, because
-CPython forks with CLONE_VFORK (the asyncio and uvloop process APIs cost 1.3x to 39x). What is made for every start is a
-NamedTuple: dataclasses would bring inspect, a fifth of what a wrapped call took of the processor (69 ms, and 55 without).
+CPython forks with CLONE_VFORK (the asyncio and uvloop process APIs cost 1.3x to 39x).
 """
 
 import errno
@@ -18,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from operable.kernel.errors import Fail
+from operable.proc.command import PreparedCommand
 from operable.proc.environment import environment, is_encodable
 from operable.proc.executable import resolve
 from operable.proc.reactor import Reactor
@@ -25,35 +25,12 @@ from operable.proc.tree.group import Group
 from operable.proc.tree.warden import WARDEN
 
 if TYPE_CHECKING:
-    from operable.proc.sandbox.entry import Entrance, SandboxEntry
+    from operable.proc.sandbox.entry import Entrance
     from operable.proc.sandbox.restriction import Restriction
 
 
 # Not SIGCHLD: a host that ignores it wants its children reaped by the kernel.
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM")
-
-
-class PreparedCommand(NamedTuple):
-    """A program that can be started; made by `prepare`."""
-
-    argv: tuple[str, ...]
-    executable: str
-    env: Mapping[str, str]
-    cwd: str | None
-    fds: tuple[
-        int, ...
-    ] = ()  # further descriptors that the child inherits, under their numbers; not with `tree`
-    tree: bool = (
-        False  # supervise every descendant, also what leaves the group: for agents, which start daemons
-    )
-    enclosure: int = 0  # so many generations from the top belong to a sandbox: only SIGKILL is for them
-    gives_up: frozenset[str] = (
-        frozenset()
-    )  # what it may not do, and nothing that it starts (`sandbox.restriction`); not with `tree`
-    scratch: str | None = None  # the folder that it may nevertheless change when it gives up writing
-    entry: "SandboxEntry | None" = (
-        None  # of a command that a sandbox has wrapped: what happens between fork and exec
-    )
 
 
 class Leader(Protocol):

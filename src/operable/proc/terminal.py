@@ -21,9 +21,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from operable.proc.child import Child, ChildEnd
+from operable.proc.command import PreparedCommand
 from operable.proc.pipes import Inlet
 from operable.proc.reactor import SelectorReactor
-from operable.proc.spawn import PreparedCommand
 
 # "$0" is the slave's name. Its first opening by a session leader makes it the controlling terminal.
 _SCRIPT = 'exec "$@" <>"$0" >&0 2>&0'

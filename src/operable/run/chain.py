@@ -17,8 +17,8 @@ from typing import Protocol
 
 from operable.kernel.errors import Fail
 from operable.proc.child import OPEN, Child, ChildEnd, Stdin
+from operable.proc.command import PreparedCommand
 from operable.proc.reactor import Reactor
-from operable.proc.spawn import PreparedCommand
 from operable.proc.tree.escalation import Graces
 from operable.run.judge import CANCELLED, DOWNSTREAM
 

@@ -21,8 +21,9 @@ import msgspec
 
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
+from operable.proc.command import PreparedCommand
 from operable.proc.run import CommandOutput, aoutput, output
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.spawn import prepare
 from operable.state import cache
 from operable.state.paths import cache_path
 from operable.wire.framework import Meta

@@ -69,7 +69,7 @@ def stays_open(sandbox: Mapping[str, Any] | None) -> list[str]:
     elif enforced_by(sandbox) == _LIGHT:
         ledger = given_up_items(frozenset(sandbox["gives_up"]))
     else:
-        from operable.proc.spawn import PreparedCommand
+        from operable.proc.command import PreparedCommand
 
         program = PreparedCommand(("/bin/true",), "/bin/true", {}, "/")
         ledger = open_items(confinement(program, sandbox), scopes=False)

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.manifest.blocks import ToolSandbox
+    from operable.proc.command import PreparedCommand
     from operable.proc.sandbox.confinement import Confinement, Enforcement
     from operable.proc.sandbox.enclosure import Enclosure
-    from operable.proc.spawn import PreparedCommand
 
 UNCONFINED = "OPERABLE_UNCONFINED"
 _EVERYTHING = ("**", "/**")

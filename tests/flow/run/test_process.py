@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from operable.flow.run.process import run_command
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.command import PreparedCommand
+from operable.proc.spawn import prepare
 from operable.proc.tree.escalation import Graces
 from tests.cli.drive import alive
 from tests.requirement import requirement

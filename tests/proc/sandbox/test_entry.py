@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from operable.proc.command import PreparedCommand
 from operable.proc.run import output
 from operable.proc.sandbox import landlock
 from operable.proc.sandbox.confinement import Confinement, ResourceLimits, sandbox
 from operable.proc.sandbox.entry import Entrance, SandboxEntry
-from operable.proc.spawn import PreparedCommand, launch, prepare
+from operable.proc.spawn import launch, prepare
 from tests.proc.sandbox.kernel import needs_scopes
 
 pytestmark = pytest.mark.needs("bwrap")

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from operable.proc.child import FROZEN, Child, ChildEnd
+from operable.proc.command import PreparedCommand
 from operable.proc.reactor import SelectorReactor
 from operable.proc.sandbox.confinement import Confinement, sandbox
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.spawn import prepare
 from operable.proc.tree.descendants import living
 from tests.proc.sandbox.unfiltered import without_filter
 

@@ -4,10 +4,11 @@ import asyncio
 import socket
 from pathlib import Path
 
+from operable.proc.command import PreparedCommand
 from operable.proc.run import CommandOutput, aoutput, output
 from operable.proc.sandbox import relay
 from operable.proc.sandbox.confinement import Tunnel
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.spawn import prepare
 from tests.proc.drive import python
 
 LIMIT = 200.0

@@ -1,6 +1,6 @@
 """An enclosed command without its filter: as an older kernel, or a hole in the filter, would have it."""
 
-from operable.proc.spawn import PreparedCommand
+from operable.proc.command import PreparedCommand
 
 
 def without_filter(command: PreparedCommand) -> PreparedCommand:

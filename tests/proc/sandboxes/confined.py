@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from operable.proc.command import PreparedCommand
 from operable.proc.run import CommandOutput, output
 from operable.proc.sandbox import cgroup
 from operable.proc.sandbox.confinement import Confinement, Enforcement, ResourceLimits, Tunnel, sandbox
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.spawn import prepare
 
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 BOX = sandbox("bubblewrap")

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from operable.agent.places import state_folder
 from operable.agent.secrecy import without_secrets
 from operable.agent.tool.ability import NO_SANDBOX, Scene
+from operable.proc.command import PreparedCommand
 from operable.proc.excerpt import Excerpt
 from operable.proc.run import supervise
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandbox.enclosure import Enclosure, enclose
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.spawn import prepare
 from operable.proc.tree.escalation import Graces
 
 _MECHANISM = "bubblewrap"

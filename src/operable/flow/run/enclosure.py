@@ -21,9 +21,9 @@ from typing import Any
 from operable.flow.errors import FlowError
 from operable.flow.run.allowed_paths import check_unchanged, folders, is_inside
 from operable.kernel.errors import Fail
+from operable.proc.command import PreparedCommand
 from operable.proc.sandbox import enclosure
 from operable.proc.sandbox.confinement import Confinement, sandbox
-from operable.proc.spawn import PreparedCommand
 
 Json = dict[str, Any]
 _OFF = ("off", "0", "false", "disabled", "none")

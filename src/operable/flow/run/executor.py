@@ -36,8 +36,8 @@ from operable.flow.trust.governance import authorize, enforce_trust, identify, p
 from operable.flow.trust.identity.sessions import timestamp
 from operable.flow.trust.policy.authorization import enforce
 from operable.kernel.errors import Fail
+from operable.proc.command import PreparedCommand
 from operable.proc.executable import resolve
-from operable.proc.spawn import PreparedCommand
 
 Json = dict[str, Any]
 

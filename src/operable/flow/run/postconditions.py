@@ -12,7 +12,7 @@ from operable.flow.errors import FlowError
 from operable.flow.run.enclosure import TaskEnclosure
 from operable.flow.run.process import TaskResult, run_command
 from operable.kernel.errors import Fail
-from operable.proc.spawn import PreparedCommand
+from operable.proc.command import PreparedCommand
 
 Json = dict[str, Any]
 _SHELL = "/bin/sh"

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from operable.kernel.errors import Fail
 from operable.proc.child import Child, ChildEnd
+from operable.proc.command import PreparedCommand
 from operable.proc.run import supervise
-from operable.proc.spawn import PreparedCommand
 from operable.proc.tree.escalation import Graces
 
 # stdout and stderr together, as other runners of these manifests have it.

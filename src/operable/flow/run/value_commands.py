@@ -30,7 +30,7 @@ class TaskCommands:
         """What the line prints. ValueError says why there is nothing; FlowError if the contract cannot be enforced."""
         from operable.flow.run.enclosure import enclosed
         from operable.flow.run.process import run_command
-        from operable.proc.spawn import PreparedCommand
+        from operable.proc.command import PreparedCommand
 
         environment = {**self.environment, **extra}
         limit = timeout if self.timeout is None else min(timeout, self.timeout)

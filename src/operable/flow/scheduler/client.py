@@ -130,9 +130,9 @@ class SchedulerClient:
         return _answer(result.stdout, shown)
 
     def _command(self, arguments: list[str]) -> Any:
+        from operable.proc.command import PreparedCommand
         from operable.proc.environment import environment
         from operable.proc.executable import resolve
-        from operable.proc.spawn import PreparedCommand
 
         extra = {"SCHEDULER_DB": os.path.join(self.cwd, self.db_path)} if self.db_path else None
         variables = environment(extra, inherit=_INHERITED, source=self.environment)

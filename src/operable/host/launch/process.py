@@ -13,11 +13,12 @@ from operable.host.launch.words import CommandLine, line
 from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.kernel.redact import Redactor
 from operable.proc.child import OPEN, Child, ChildEnd
+from operable.proc.command import PreparedCommand
 from operable.proc.environment import secret_values
 from operable.proc.reactor import SelectorReactor
 from operable.proc.run import supervise
 from operable.proc.sandbox.inquiry import without_changes
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.spawn import prepare
 from operable.proc.terminal import Feed, Terminal, converse
 
 # What a step may print as its value, a version check as its answer, a list of choices: a megabyte is generous.

@@ -28,8 +28,8 @@ from operable.host.launch.step import Person, ValueStore
 from operable.host.launch.store import SecretStore
 from operable.host.launch.version import Version, check, mismatch, remembered, stamp
 from operable.kernel.errors import Fail
+from operable.proc.command import PreparedCommand
 from operable.proc.environment import environment
-from operable.proc.spawn import PreparedCommand
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from operable.host.session.approvals import ApprovalQueue, Ask
 from operable.host.session.terminals import ClientTerminal
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
-from operable.proc.spawn import PreparedCommand
+from operable.proc.command import PreparedCommand
 from operable.state.real_file import replace_file
 
 # A file that a model is to read is text; what is larger than this does not fit its context anyway.

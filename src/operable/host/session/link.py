@@ -25,7 +25,7 @@ from operable.host.arm import (
 from operable.host.session.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE, Process, Transport
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, Redactor
-from operable.proc.spawn import PreparedCommand
+from operable.proc.command import PreparedCommand
 from operable.wire.events import AgentError, Notice
 
 # The first few say what kind of noise it is; then only its amount, when it has grown tenfold.

@@ -13,7 +13,7 @@ from typing import Any
 
 from operable.kernel.redact import Known
 from operable.proc.child import Child, ChildEnd
-from operable.proc.spawn import PreparedCommand
+from operable.proc.command import PreparedCommand
 
 
 class ClientTerminal:

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from operable.kernel.redact import Redactor
 from operable.proc.child import OPEN, Child, ChildEnd
-from operable.proc.spawn import PreparedCommand
+from operable.proc.command import PreparedCommand
 from operable.proc.tree.escalation import Graces
 from operable.wire.lines import LineSplitter
 

@@ -33,6 +33,7 @@ from operable.host.start.vault import Vault
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.manifest.blocks import SandboxBlock
+from operable.proc.command import PreparedCommand
 from operable.proc.environment import secret_values
 from operable.proc.remote import remote_command
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, ResourceLimits, Sandbox, sandbox
@@ -45,7 +46,7 @@ from operable.proc.sandbox.enclosure import (
     enclose,
     private_folder,
 )
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.spawn import prepare
 from operable.proc.tree.keeper import KEEPER
 
 HOME = "/home/agent"

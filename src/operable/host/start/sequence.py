@@ -47,8 +47,8 @@ from operable.kernel.redact import Known
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loader import Loaded
 from operable.manifest.patches import Spawn, spawn_for, strategy_for
+from operable.proc.command import PreparedCommand
 from operable.proc.environment import environment, secret_values
-from operable.proc.spawn import PreparedCommand
 from operable.wire.events import Notice
 
 UNCONFINED = "no sandbox: the agent runs with all your rights"

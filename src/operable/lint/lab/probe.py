@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 
 from operable.kernel.errors import Fail
 from operable.lint.evidence import Invocation, Observation
+from operable.proc.command import PreparedCommand
 from operable.proc.sandbox.confinement import Confinement, ResourceLimits, Sandbox
 from operable.proc.sandbox.enclosure import Enclosure, enclose
 from operable.proc.sandbox.loopback import Loopback
-from operable.proc.spawn import PreparedCommand
 
 # Private writable memory. Address space is not a measure: Go, Node and the JVM reserve it by the terabyte.
 MEMORY = 4 * 1024**3

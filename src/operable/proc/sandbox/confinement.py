@@ -12,8 +12,8 @@ from typing import Literal, Protocol
 
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
+from operable.proc.command import PreparedCommand
 from operable.proc.sandbox.loopback import Loopback
-from operable.proc.spawn import PreparedCommand
 
 # enforced: as declared. narrowed: less is allowed than declared, or per process instead of for all. unconfined: not at all.
 Root = Literal["host", "system", "elsewhere"]

@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Self
 
+    from operable.proc.command import PreparedCommand
     from operable.proc.sandbox.egress.budget import Attempt
     from operable.proc.sandbox.egress.proxy import Proxy
     from operable.proc.sandbox.egress.substitutes import Substitute
-    from operable.proc.spawn import PreparedCommand
 
 _MEGABYTE = 1024 * 1024
 # Agents with their shells, language servers and builds were seen below 200; a fork bomb is stopped in time.

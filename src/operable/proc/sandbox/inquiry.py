@@ -4,8 +4,8 @@ It gives up writing, the network, sockets and signals to others before it is exe
 start other programs, because many are found through a shim. Who runs it and judges the answer is the caller's business.
 """
 
+from operable.proc.command import PreparedCommand
 from operable.proc.sandbox.restriction import ATTRIBUTES, NETWORK, SIGNALS, SOCKETS, WRITES, missing
-from operable.proc.spawn import PreparedCommand
 
 _GIVEN_UP = frozenset((NETWORK, SIGNALS, SOCKETS, WRITES))
 _CHANGES = frozenset((SIGNALS, WRITES))

@@ -27,6 +27,7 @@ import stat
 from collections.abc import Mapping, Sequence
 
 from operable.kernel.errors import Fail
+from operable.proc.command import PreparedCommand
 from operable.proc.environment import environment
 from operable.proc.executable import find
 from operable.proc.run import output
@@ -35,7 +36,7 @@ from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Ro
 from operable.proc.sandbox.entry import Read, SandboxEntry, told_apart
 from operable.proc.sandbox.leader import children
 from operable.proc.sandbox.ledger import open_items
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.spawn import prepare
 
 _PROGRAM = "bwrap"
 # What every confined command gets.

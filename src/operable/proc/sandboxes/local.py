@@ -5,9 +5,9 @@ process tree ends with the session, limits per process. What it does not, and sa
 processes. Because every process of the same user can read what it was given, it does not go together with `auth`.
 """
 
+from operable.proc.command import PreparedCommand
 from operable.proc.sandbox import cgroup, rlimits
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
-from operable.proc.spawn import PreparedCommand
 from operable.proc.tree import keeper
 
 _OPEN = "provider local is host access"

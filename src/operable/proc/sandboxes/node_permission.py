@@ -11,10 +11,11 @@ import os
 import shutil
 
 from operable.kernel.errors import Fail
+from operable.proc.command import PreparedCommand
 from operable.proc.run import output
 from operable.proc.sandbox import cgroup, rlimits
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox, refuse
-from operable.proc.spawn import PreparedCommand, prepare
+from operable.proc.spawn import prepare
 
 _PROBE_TIMEOUT = 10.0
 

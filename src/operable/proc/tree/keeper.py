@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 from operable.kernel.errors import Fail
 
 if TYPE_CHECKING:
+    from operable.proc.command import PreparedCommand
     from operable.proc.reactor import Reactor
-    from operable.proc.spawn import PreparedCommand
 
 # A start takes 3 ms here; ten seconds are a machine that swaps.
 _START_TIMEOUT = 10.0
