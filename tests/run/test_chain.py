@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import threading
 
 import pytest
 
@@ -70,15 +69,17 @@ def test_the_original_bytes_pass_and_events_arrive_before_the_source_has_ended(k
     # The source goes on only when the consumer has seen its first event at the end of the pipeline.
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    source = tool(tmp_path, f"meta(); emit('hit', text='é\\u0001')\nopen({str(gate)!r}).read(); summary()")
-    held = os.open(gate, os.O_RDWR)
+    source = tool(
+        tmp_path, f"meta(); emit('hit', text='é\\u0001')\nopen({str(gate)!r}, 'rb', 0).read(1); summary()"
+    )
+    held = os.open(gate, os.O_RDWR)  # keeps the byte until the source comes for it, however late that is
     seen = []
     with pipe([[source], ["cat"], ["cat"]], timeout=200) as running:
         for event in running:
             if isinstance(event, dict):
                 seen.append(event)
-                threading.Thread(target=lambda: open(gate, "w").close()).start()
-                os.close(held)
+                os.write(held, b"x")
+    os.close(held)
     assert seen == [{"type": "hit", "text": "é\u0001"}]
     assert running.ok
 
