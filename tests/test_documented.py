@@ -21,7 +21,7 @@ from operable.tool.parse.convert import STANDARD
 from outline.cli import tool as outline_tool
 from tests.requirement import requirement
 from tools import commands, failures, pages
-from tools.pages import differences, flow, limits, run, tool, verdicts, wire
+from tools.pages import app, differences, flow, host, limits, run, tool, verdicts, wire, wrap
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -185,7 +185,9 @@ def test_no_code_is_used_that_the_taxonomy_does_not_have():
 
 
 @pytest.mark.parametrize(
-    "reference", [tool, run, wire, flow, verdicts, differences], ids=lambda module: module.PATH
+    "reference",
+    [tool, run, wire, flow, host, app, wrap, verdicts, differences],
+    ids=lambda module: module.PATH,
 )
 def test_every_public_name_parameter_and_code_is_explained(reference):
     assert reference.missing() == []

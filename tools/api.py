@@ -50,6 +50,30 @@ def undocumented(package: str, names: Iterable[str], texts: Texts | None = None)
         )
 
 
+def page(package: str, parts: Mapping[str, Iterable[str]], texts: Texts, way: str) -> str:
+    """The reference page of a package: its public names in parts. `way` links to a path through it."""
+    lines = [
+        f"# {package}",
+        "",
+        f"Generated from the source by `./dev fix`. A path through it: {way}.",
+        "",
+        f"Every name here is imported from `{package}`.",
+    ]
+    for title, names in parts.items():
+        lines += ["", f"## {title}", ""]
+        for name in names:
+            lines += section(package, name, texts, level="###")
+    return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n"
+
+
+def gaps(package: str, parts: Mapping[str, Iterable[str]], texts: Texts) -> list[str]:
+    """What the page of a package does not explain."""
+    documented = [name for names in parts.values() for name in names]
+    public = importlib.import_module(package).__all__
+    unnamed = [f"{package}.{name}" for name in public if name not in documented]
+    return [*unnamed, *undocumented(package, documented, texts)]
+
+
 def _call(found: Declared) -> str:
     function = found.function
     if function is None:

@@ -1,7 +1,6 @@
 """docs/reference/flow.md: workflow manifests from Python, from the signatures and docstrings of operable.flow."""
 
-from operable import flow as package
-from tools.api import section, undocumented
+from tools.api import gaps, page
 
 PATH = "docs/reference/flow.md"
 
@@ -152,22 +151,9 @@ TEXTS: dict[str, dict[str, str]] = {
 
 
 def render() -> str:
-    lines = [
-        "# operable.flow",
-        "",
-        "Generated from the source by `./dev fix`. A path through it: [run a workflow](../guides/run-a-workflow.md).",
-        "",
-        "Every name here is imported from `operable.flow`.",
-    ]
-    for title, names in PARTS.items():
-        lines += ["", f"## {title}", ""]
-        for name in names:
-            lines += section("operable.flow", name, TEXTS, level="###")
-    return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n"
+    return page("operable.flow", PARTS, TEXTS, "[run a workflow](../guides/run-a-workflow.md)")
 
 
 def missing() -> list[str]:
     """What this page does not explain."""
-    documented = [name for names in PARTS.values() for name in names]
-    found = [f"operable.flow.{name}" for name in package.__all__ if name not in documented]
-    return [*found, *undocumented("operable.flow", documented, TEXTS)]
+    return gaps("operable.flow", PARTS, TEXTS)
