@@ -39,7 +39,7 @@ def test_ids_are_found_on_functions_classes_modules_and_parameters():
 def test_the_tests_of_a_requirement_are_found_by_its_id(wanted, status):
     collect = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", "-n0"]
     found = subprocess.run(
-        [*collect, "-k", wanted, "tests/flow/scheduler/test_dispatch.py"],
+        [*collect, "-k", wanted, "tests/flow/scheduler/test_specs.py"],
         cwd=Path(__file__).parents[1],
         stdout=subprocess.DEVNULL,
         check=False,
