@@ -37,7 +37,7 @@ def test_a_deadline_is_told_once_also_where_the_command_comes_back_too_late_to_e
         "            signal.pause()\n"
         "        except BaseException:\n"
         "            pass\n"
-        "runner.Run._close = stand_still\n"
+        "runner.CommandRun._close = stand_still\n"
         "tool = Tool('late', version='1', schema_name='e')\n"
         "@tool.command()\n"
         "def hang():\n"

@@ -1,6 +1,6 @@
 """Reading what a backend contains, straight from its database: newest first, filtered, paged, masked.
 
-Looking changes nothing and delays no other process (`operable.flow.looking`). A query that takes too long is ended.
+Looking changes nothing and delays no other process (`operable.state.sqlite`). A query that takes too long is ended.
 """
 
 import base64

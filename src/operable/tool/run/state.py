@@ -1,6 +1,7 @@
 """What the parts of one run share: the call, the sink, the counters, and what the summary will say.
 
-`runner.Run` adds how a run goes; everything that it calls (results, mutations, input, the author's context) gets this.
+`runner.CommandRun` adds how a run goes; everything that it calls (results, mutations, input, the author's context) gets
+this.
 """
 
 from __future__ import annotations
