@@ -613,9 +613,13 @@ def test_a_bug_in_the_attendant_reaches_the_caller_and_leaves_no_process(tmp_pat
         raise ZeroDivisionError
 
     monkeypatch.setattr(Channel, "put", explode)
-    running = call([tool(tmp_path, "meta()\nwhile True: signal.pause()")], timeout=200)
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    body = f"open({str(gate)!r}).close()\nmeta()\nwhile True: signal.pause()"
+    running = call([tool(tmp_path, body)], timeout=200)
     running.start()
-    pids = running.pids
+    pids = running.pids  # before it says anything: the attendant dies of the first word, and ends the tool
+    gate.open("w").close()
     with pytest.raises(ZeroDivisionError):
         list(running)
     running.close()
