@@ -109,7 +109,8 @@ def test_options_alone_in_a_hint_of_the_host_are_those_of_agent_prompt():
     found = {option for text in hints for option in re.findall(r"--([a-z][a-z-]*)", text)}
 
     assert found - {param.flag for param in prompt.params} == set()
-    assert {"allow", "resume", "sandbox"} <= found
+    # The words of AGENT_NEVER_ASKS are computed; tests/host/test_agent_cli.py follows them.
+    assert {"resume", "sandbox"} <= found
 
 
 def test_an_application_that_needs_confirmation_is_answered_with_the_line_that_confirms(tmp_path):
