@@ -78,12 +78,24 @@ def test_an_allow_does_not_reach_further_than_it_says(tmp_path, pattern, call):
 
 
 @pytest.mark.parametrize(
-    "command", ["rm x", "git status; rm x", "true && rm x", "a | rm x", "echo $(rm x)", "x\nrm x"]
+    "command",
+    [
+        *("rm x", "git status; rm x", "true && rm x", "a | rm x", "echo $(rm x)", "x\nrm x"),
+        *("cat <(true)#; rm x", "y=(1)#; rm x", "{fd}>f rm x", "{fd[0]}>f rm x", "eval -- rm x"),
+    ],
 )
 def test_a_deny_finds_its_command_inside_a_compound_line(command):
     denied = rules(deny=["execute:rm *"], default=ALLOW)
 
     assert denied.decide(bash(command), "/").effect == DENY
+
+
+def test_what_is_behind_a_comment_is_not_run():
+    denied = rules(deny=["execute:rm *"], default=ALLOW)
+
+    assert denied.decide(bash("ls # then; rm x"), "/").effect == ALLOW
+    assert denied.decide(bash("ls;# rm x"), "/").effect == ALLOW
+    assert rules(allow=["execute:rm *"]).decide(bash("{fd}>f rm x"), "/").effect == DENY
 
 
 def test_a_path_is_judged_by_where_it_really_leads(tmp_path):

@@ -16,6 +16,9 @@ CALLS = (
     ["query", "notes.db", "vacuum into 'CANARY'"],
     ["query", "kept.db", "select * from notes"],
     ["tables", "kept.db"],
+    ["query", "odd.db", "select * from notes"],
+    ["query", "left.db", "select * from notes"],
+    ["tables", "left.db"],
 )
 
 
@@ -32,4 +35,9 @@ def lay(scene: Scene) -> None:
             database.execute("create view spy as select load_extension('./trap') from notes")
             database.execute("insert into notes values (1)")
             database.commit()
+    # Written in one way and to be read in another; and a database that seems to be in use, without its log.
+    for name, versions in (("odd.db", b"\1\2"), ("left.db", b"\2\2")):
+        data = (scene.project / "notes.db").read_bytes()
+        (scene.project / name).write_bytes(data[:18] + versions + data[20:])
+    (scene.project / "left.db-shm").write_bytes(bytes(32 * 1024))
     scene.env |= {"HOME": str(scene.project)}

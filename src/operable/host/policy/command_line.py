@@ -226,7 +226,9 @@ def _look_through(words: Words, found: _Runs, depth: int) -> None:
 def _scripts(name: str, rest: Words) -> Iterator[str]:
     """Texts among the words that are command lines themselves."""
     if name == "eval":
-        yield " ".join(_marked(word) for word in rest)
+        # bash takes `--` for the end of options, and another shell for the program.
+        words = rest[1:] if rest and text_of(rest[0]) == "--" else rest
+        yield " ".join(_marked(word) for word in words)
     elif name in SHELLS:
         given = next((at for at, word in enumerate(rest) if _takes_script(word)), None)
         yield from (_marked(word) for word in rest[(len(rest) if given is None else given + 1) :])

@@ -78,7 +78,7 @@ class Scan:
                     self._at += 1
             case "<" | ">":
                 self._redirect()
-            case "#" if self._word is None:
+            case "#" if self._begins_comment():
                 end = self._text.find("\n", self._at)
                 self._at = len(self._text) if end < 0 else end
             case "\\":
@@ -98,6 +98,10 @@ class Scan:
             case _:
                 self._add(WILD if char == MARK else char)
                 self._at += 1
+
+    def _begins_comment(self) -> bool:
+        """Only behind a blank or a separator: behind `<(…)` or `x=(…)` it belongs to the word, and the line goes on."""
+        return self._word is None and (self._at == 0 or self._text[self._at - 1] in " \t\n;&|(")
 
     def _add(self, piece: Piece) -> None:
         self._word = self._word if self._word is not None else []
@@ -241,6 +245,9 @@ class Scan:
     def _redirect(self) -> None:
         if self._word is not None and re.fullmatch(r"[0-9]+", text_of(self._word) or ""):
             self._word = None
+        elif self._word and str(self._word[0]).startswith("{"):
+            # `{fd}>file` is a redirection to bash and a word to others: what the next word is cannot be known.
+            self._word = [WILD]
         self._end_word()
         if self._text.startswith("<<", self._at) and not self._text.startswith("<<<", self._at):
             heredoc = _HEREDOC.match(self._text, self._at)

@@ -27,7 +27,8 @@ _STEPS = 10_000
 # While others write, wait so long for our turn.
 _BUSY = 5.0
 # The header of a database; one byte of it says how it is written (https://www.sqlite.org/fileformat2.html).
-_HEADER, _MODE, _WAL = 100, slice(18, 19), b"\x02"
+# The versions of the format for writing and for reading: SQLite goes by the second, older readers by the first.
+_HEADER, _MODES, _WAL = 100, slice(18, 20), 2
 
 
 class _Text(bytes):
@@ -85,7 +86,8 @@ def _idle_log(path: str) -> tuple[int, int] | None:
     place = os.path.realpath(path)
     with open(place, "rb") as file:
         header = file.read(_HEADER)
-    if header[_MODE] != _WAL or os.path.exists(f"{place}-shm"):
+    # A process that has it open keeps both files beside it; one of them alone is a leftover, or a trap.
+    if _WAL not in header[_MODES] or (os.path.exists(f"{place}-shm") and os.path.exists(f"{place}-wal")):
         return None
     if os.path.exists(f"{place}-wal") and os.path.getsize(f"{place}-wal"):
         message = "a program has died while it wrote to the database, and reading it would repair it"
