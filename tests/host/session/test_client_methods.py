@@ -139,6 +139,46 @@ def test_what_was_not_granted_is_unknown(tmp_path):
     assert run(call(served, desk, "fs/delete", path="x"))[1]["code"] == -32601
 
 
+@pytest.mark.parametrize("name", ["sub/.env", "prod.env", ".git/hooks/pre-commit"])
+def test_a_deny_of_the_name_that_was_used_applies_also_where_it_is_a_link(name, tmp_path):
+    denied = [f"{kind}:{pattern}" for kind in ("edit", "read") for pattern in (".git/**", "**/.env", "*.env")]
+    served, work, desk = methods(tmp_path, rules(allow=["*"], deny=denied))
+    (work / "data").mkdir()
+    (work / "data" / "x").write_text("kept")
+    (work / "sub").mkdir()
+    (work / "scripts").mkdir()
+    (work / "scripts" / "pre-commit").write_text("kept")
+    (work / ".git").mkdir()
+    os.symlink("../data/x", work / "sub" / ".env")
+    os.symlink("data/x", work / "prod.env")
+    os.symlink("../scripts", work / ".git" / "hooks")
+
+    async def scene():
+        return [
+            await call(served, desk, "fs/read_text_file", path=name),
+            await call(served, desk, "fs/write_text_file", path=str(work / name), content="gotcha"),
+            await call(served, desk, "fs/read_text_file", path="data/x"),
+        ]
+
+    (_, unread), (_, unwritten), (read, _) = run(scene())
+
+    assert (unread["code"], unwritten["code"]) == (-32001, -32001)
+    assert (work / name).read_text() == "kept"
+    assert read == {"content": "kept"}
+
+
+def test_a_link_to_a_file_that_becomes_execution_needs_a_rule_that_names_it(tmp_path):
+    served, work, desk = methods(tmp_path, rules(allow=["kind:edit"]))
+    (work / "scripts").mkdir()
+    (work / ".git").mkdir()
+    os.symlink("../scripts", work / ".git" / "hooks")
+
+    _, error = run(call(served, desk, "fs/write_text_file", path=".git/hooks/pre-commit", content="x"))
+
+    assert error["code"] == -32001
+    assert not (work / "scripts" / "pre-commit").exists()
+
+
 def test_writes_and_commands_pass_the_rules(tmp_path):
     served, work, desk = methods(tmp_path, rules(allow=["edit:ok/**", "execute:echo *"]))
 

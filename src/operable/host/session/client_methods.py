@@ -138,7 +138,7 @@ class ClientMethods:
 
     async def _read(self, params: Mapping[str, Any], desk: ApprovalQueue) -> dict[str, Any]:
         path = self._inside(params.get("path"), "fs/read_text_file")
-        ruled = self._gate.rule_reading("fs/read_text_file", {"path": self._named(path)})
+        ruled = self._gate.rule_reading("fs/read_text_file", self._names(path, params["path"]))
         if isinstance(ruled, Ask):
             ruled = await desk.ask(ruled)
         if not ruled.allowed:
@@ -162,7 +162,7 @@ class ClientMethods:
         path, content = self._inside(params.get("path"), "fs/write_text_file"), params.get("content")
         if not isinstance(content, str):
             raise _RefusedError(INVALID, "content is a string")
-        begun = await self._permit("fs/write_text_file", "edit", {"path": self._named(path)}, desk)
+        begun = await self._permit("fs/write_text_file", "edit", self._names(path, params["path"]), desk)
         with self._recorded(begun, "fs/write_text_file"):
             _require_writable(self._root, path)
             replace_file(os.path.join(self._root, path), content.encode("utf-8", "surrogatepass"))
@@ -178,6 +178,16 @@ class ClientMethods:
         if not real.startswith(self._root.rstrip("/") + "/"):
             raise self._denied(method, path, f"{path} is outside the workspace")
         return real[len(self._root.rstrip("/")) + 1 :]
+
+    def _names(self, path: str, given: str) -> dict[str, str]:
+        """The file by both of its names: what is touched, and what the agent called it where that leads through a link.
+
+        A rule about either applies. The real name was resolved once: a link that changes meanwhile changes nothing.
+        """
+        called = os.path.normpath(os.path.join(self._root, outside(given, self._root, self._gate.seen_as)))
+        called = called.removeprefix(self._root.rstrip("/") + "/")
+        names = {"path": self._named(path)}
+        return names if called == path else names | {"file": self._named(called)}
 
     def _named(self, path: str) -> str:
         """As rules and people see it. A path that would be read as something else (`~x`) is said in full."""
