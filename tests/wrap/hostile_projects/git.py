@@ -34,6 +34,8 @@ CALLS = (
     ["push", "away", "main", "--dry-run"],
     ["push", "shell", "main", "--dry-run"],
     ["push", "mixed", "main", "--dry-run"],
+    ["push", "https://example.invalid/y.git", "main", "--dry-run"],
+    ["push", "https://example.invalid/z.git", "main", "--dry-run"],
 )
 RAW = (
     ["git", "status"],
@@ -109,6 +111,9 @@ def lay(scene: Scene) -> None:
         "remote.shell.url": "ssh://127.0.0.1:9/x",
         "remote.away.url": "rewritten:x",
         f"url.ext::{trap} .insteadOf": "rewritten:",
+        # An address that is a folder to git: for every use, and for pushes only.
+        f"url.{scene.project}/far.git.insteadOf": "https://example.invalid/y.git",
+        f"url.{scene.project}/far.git.pushInsteadOf": "https://example.invalid/z.git",
         "status.submoduleSummary": "true",
         "submodule.recurse": "true",
     }

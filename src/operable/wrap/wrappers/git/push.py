@@ -57,10 +57,7 @@ def _distrust(upstream: Upstream) -> None:
 def _receiver(upstream: Upstream) -> str:
     """The program at the other end. In a folder of this machine it obeys the configuration that it finds there."""
     remote = upstream.inputs.get("remote") or "origin"
-    told = upstream.ask(["remote", "get-url", "--push", "--all", "--", remote], fine=(0, 2, 128)).decode(
-        "utf-8", "replace"
-    )
-    addresses = told.split("\n")[:-1] or [remote]
+    addresses = _addresses(upstream, remote)
     folders = [address for address in addresses if _is_folder(address)]
     if not folders:
         return "git-receive-pack"
@@ -75,6 +72,27 @@ def _receiver(upstream: Upstream) -> str:
         )
     upstream.do_without("network", "sockets")
     return "git -c core.alternateRefsCommand= -c core.fsmonitor=false receive-pack"
+
+
+def _addresses(upstream: Upstream, remote: str) -> list[str]:
+    """Where git pushes to. For the name of a remote git says it; an address may be rewritten by the repository."""
+    told = upstream.ask(["remote", "get-url", "--push", "--all", "--", remote], fine=(0, 2, 128))
+    return told.decode("utf-8", "replace").split("\n")[:-1] or _rewritten(upstream, remote)
+
+
+def _rewritten(upstream: Upstream, address: str) -> list[str]:
+    """An address as `url.*.pushInsteadOf`, else `insteadOf`, makes it: the longest beginning counts; all of that length."""
+    settings = read_settings(upstream, [])
+    for key in (".pushinsteadof", ".insteadof"):
+        found = [
+            (len(value), name[len("url.") : -len(key)] + address[len(value) :])
+            for _, name, value in settings
+            if name.startswith("url.") and name.lower().endswith(key) and address.startswith(value)
+        ]
+        if found:
+            longest = max(found)[0]
+            return [rewritten for length, rewritten in found if length == longest]
+    return [address]
 
 
 def _is_folder(address: str) -> bool:
