@@ -27,3 +27,12 @@ def test_no_exported_name_is_private(package):
     exported = getattr(importlib.import_module(package), "__all__", [])
 
     assert [name for name in exported if name.startswith("_")] == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_exported_name_is_that_of_a_submodule(package):
+    """Importing the submodule would put it in the place of what is exported: which one a caller gets would depend on the order."""
+    module = importlib.import_module(package)
+    submodules = {found.name for found in pkgutil.iter_modules(module.__path__)}
+
+    assert submodules & set(getattr(module, "__all__", [])) == set()

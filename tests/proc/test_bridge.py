@@ -165,6 +165,36 @@ def test_input_that_cannot_be_delivered_is_told_and_the_command_goes_on_until_it
     assert asyncio.run(work()) == 0
 
 
+def test_an_end_of_input_that_comes_after_the_end_of_the_command_is_not_an_error(stdio):
+    class Ended(Machine):
+        async def finish(self):
+            self.ended.set()
+            raise LookupError("process 8590 not found")
+
+    async def work():
+        bridge = MachineBridge("cloud", Ended(), MachineJob(("true",), {}, "/", {}), stdio[0], ())
+        return await asyncio.wait_for(bridge.run(), 200)
+
+    assert asyncio.run(work()) == 0
+    assert stdio[2] == b""
+
+
+def test_an_end_of_input_that_a_running_command_does_not_get_is_reported(stdio, monkeypatch):
+    monkeypatch.setattr(bridging, "_GOODBYE", 0.05)
+
+    async def work():
+        machine = Machine(finish=LookupError("no such route"))
+        bridge = MachineBridge("cloud", machine, MachineJob(("true",), {}, "/", {}), stdio[0], ())
+        running = asyncio.ensure_future(bridge.run())
+        async with asyncio.timeout(200):
+            while b"its input is lost: LookupError: no such route" not in stdio[2]:  # noqa: ASYNC110 - said by a thread
+                await asyncio.sleep(0.01)
+        machine.ended.set()
+        return await asyncio.wait_for(running, 200)
+
+    assert asyncio.run(work()) == 0
+
+
 def test_mounts_that_cannot_be_unpacked_there_end_it(stdio, tmp_path):
     job = MachineJob(("true",), {}, "/", {}, files=(("/there", str(tmp_path)),))
     status, machine = run(stdio, job, status=2)

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from operable.app.packages import Package as Package
     from operable.app.packages import activate as activate
     from operable.app.packages import resource as resource
-    from operable.app.scaffold import scaffold as scaffold
     from operable.app.schedule import schedules as schedules
     from operable.app.shelf import catalog as catalog
     from operable.app.shelf import find as find
+    from operable.app.skeleton import scaffold as scaffold
     from operable.app.trust import Approvals as Approvals
     from operable.app.trust import Standing as Standing
     from operable.app.validation import validate as validate
@@ -39,7 +39,7 @@ _HOMES = {
     "catalog": "operable.app.shelf",
     "find": "operable.app.shelf",
     "resource": "operable.app.packages",
-    "scaffold": "operable.app.scaffold",
+    "scaffold": "operable.app.skeleton",
     "schedules": "operable.app.schedule",
     "validate": "operable.app.validation",
 }

@@ -97,11 +97,12 @@ class MachineBridge:
         if self._job.files or self._job.contents:
             await _copy(self._machine, self._job)
         await self._machine.start(self._job, self._writer(self._stdout), self._writer(2))
-        reader = threading.Thread(target=self._read, args=(asyncio.get_running_loop(),), daemon=True)
+        ending = asyncio.create_task(self._machine.wait())
+        reader = threading.Thread(target=self._read, args=(asyncio.get_running_loop(), ending), daemon=True)
         reader.start()
-        return await self._machine.wait()
+        return await ending
 
-    def _read(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _read(self, loop: asyncio.AbstractEventLoop, ending: asyncio.Task[int]) -> None:
         """Of a thread: standard input may be a pipe, a file or /dev/null, and not all of them can be polled."""
 
         def do(work: Coroutine[Any, Any, object]) -> object:
@@ -110,11 +111,21 @@ class MachineBridge:
         try:
             while data := os.read(0, _CHUNK):
                 do(self._machine.write(data))
-            if not do(self._machine.finish()):
+            if not do(self._finish(ending)):
                 # Without an end of input, only ending the command can signal that no more input comes.
                 loop.call_soon_threadsafe(self._stopped, 0)
         except Exception as error:  # noqa: BLE001 - the command is gone, or the SDK gave up: reported once
             self._say(f"its input is lost: {type(error).__name__}: {error}")
+
+    async def _finish(self, ending: asyncio.Task[int]) -> bool:
+        """End the input. A command that has ended meanwhile has no input to end: an SDK that says so has lost nothing."""
+        try:
+            return await self._machine.finish()
+        except Exception:
+            await asyncio.wait([ending], timeout=_GOODBYE)
+            if not ending.done():
+                raise
+            return True
 
     def _writer(self, fd: int) -> Callable[[bytes], Coroutine[Any, Any, None]]:
         async def write(data: bytes) -> None:

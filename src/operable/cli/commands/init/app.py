@@ -21,14 +21,14 @@ def app(name: str, *, to: str = ".") -> Iterator[Change]:
     name: its slug: words of a-z and 0-9 with hyphens between
     to: the folder that gets it, as a folder of this name
     """
-    from operable.app.scaffold import checked
+    from operable.app.skeleton import checked
 
     yield Change("create", checked(name, to), slug=name, folder=to)
 
 
 @app.apply
 def write(changes: list[Change]) -> Iterator[FileWritten]:
-    from operable.app.scaffold import scaffold
+    from operable.app.skeleton import scaffold
 
     for change in changes:
         for path in scaffold(change["slug"], change["folder"]):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from operable.app.invocation import call
-from operable.app.scaffold import scaffold
+from operable.app.skeleton import scaffold
 from operable.app.validation import validate
 from operable.kernel.errors import Fail
 from tests.app.making import approved
