@@ -117,7 +117,11 @@ def _shown_members(found: Declared) -> list[Member]:
         return fields
     # What is only a parameter that is kept is explained by the signature.
     made = found.method("__init__")
-    given = {item.arg for item in [*made.args.args, *made.args.kwonlyargs]} if made else set()
+    given = (
+        {item.arg for item in [*made.args.posonlyargs, *made.args.args, *made.args.kwonlyargs]}
+        if made
+        else set()
+    )
     return [member for member in found.attributes() if member.text or member.name not in given]
 
 
@@ -126,7 +130,11 @@ def _parameter_names(found: Declared) -> list[str]:
     if function is None:
         return []
     arguments = function.args
-    return [item.arg for item in [*arguments.args, *arguments.kwonlyargs] if item.arg not in ("self", "cls")]
+    return [
+        item.arg
+        for item in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        if item.arg not in ("self", "cls")
+    ]
 
 
 def _parameters(found: Declared, words: Mapping[str, str]) -> list[str]:

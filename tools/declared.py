@@ -147,6 +147,9 @@ def parameters(function: Function) -> list[str]:
     """The parameters as they are written, without `self`."""
     arguments = function.args
     words = [_parameter(item, default) for item, default in _positional(arguments)]
+    only = [item for item in arguments.posonlyargs if item.arg not in ("self", "cls")]
+    if only:
+        words.insert(len(only), "/")
     if arguments.vararg:
         words.append("*" + _parameter(arguments.vararg, None))
     elif arguments.kwonlyargs:

@@ -128,7 +128,8 @@ def _scopes(
 def _parameters(function: Function) -> dict[str, ast.expr | None]:
     """The parameters by name, with their defaults."""
     arguments = function.args
-    positional = [argument.arg for argument in arguments.args if argument.arg != "self"]
+    every = [*arguments.posonlyargs, *arguments.args]
+    positional = [argument.arg for argument in every if argument.arg != "self"]
     missing: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults))
     named = zip((argument.arg for argument in arguments.kwonlyargs), arguments.kw_defaults, strict=True)
     return dict(zip(positional, [*missing, *arguments.defaults], strict=True)) | dict(named)

@@ -7,8 +7,7 @@ import pytest
 import operable.host
 from operable.agent.acp.answers import _MODES
 from operable.host import define_agent_cli
-from operable.host.start.choices import protocol_mode
-from operable.host.start.protocols import arm_for
+from operable.host.start.choices import arm_for, protocol_mode
 from operable.manifest.versions import satisfies
 from tests.agents.install import PINS
 

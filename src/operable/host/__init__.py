@@ -15,11 +15,11 @@ from operable import lazily
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from operable.host.agent_cli import AgentCliHandle as AgentCliHandle
+    from operable.host.agent_cli import Completion as Completion
+    from operable.host.agent_cli import complete as complete
     from operable.host.agent_cli import define_agent_cli as define_agent_cli
     from operable.host.arm import Message as Message
     from operable.host.audit.chain import verify_audit as verify_audit
-    from operable.host.bridge import Completion as Completion
-    from operable.host.bridge import complete as complete
     from operable.host.continuation import Conversations as Conversations
     from operable.host.policy.policy_file import load_policy as load_policy
     from operable.host.policy.policy_file import rules as rules
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "AgentCliHandle": "operable.host.agent_cli",
     "Ask": "operable.host.session.approvals",
-    "Completion": "operable.host.bridge",
+    "Completion": "operable.host.agent_cli",
     "Conversations": "operable.host.continuation",
     "Decision": "operable.host.session.approvals",
     "Limits": "operable.host.session.context",
@@ -57,7 +57,7 @@ _HOMES = {
     "Turn": "operable.host.session.turn",
     "TurnResult": "operable.host.session.turn",
     "answer_ask": "operable.host.session.approvals",
-    "complete": "operable.host.bridge",
+    "complete": "operable.host.agent_cli",
     "define_agent_cli": "operable.host.agent_cli",
     "load_policy": "operable.host.policy.policy_file",
     "pending_asks": "operable.host.session.approvals",

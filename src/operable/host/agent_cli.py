@@ -17,17 +17,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from operable.kernel.errors import Fail
 
 if TYPE_CHECKING:
-    from operable.host.bridge import Completion
     from operable.host.continuation import Conversations
     from operable.host.session.session import Session
+    from operable.host.start.options import StartOptions
     from operable.host.sync import SyncSession
     from operable.manifest.kinds.agent_cli import AgentCli
     from operable.manifest.loader import Loaded
+    from operable.wire.events import Usage
 
 
 class AgentCliHandle:
@@ -42,11 +44,12 @@ class AgentCliHandle:
     def id(self) -> str:
         return self.manifest.id
 
-    async def start(self, **options: Any) -> Session:
-        """Start the agent; `options` are the fields of `StartOptions`. Fail says what is missing or refused."""
+    async def start(self, options: StartOptions | None = None, /, **fields: Any) -> Session:
+        """Start the agent; `fields` replace fields of `options`. Fail says what is missing or refused."""
+        from operable.host.start.options import start_options
         from operable.host.start.sequence import begin
 
-        return await begin(self.loaded, options, trusted=self._require_trust())
+        return await begin(self.loaded, start_options(options, fields), trusted=self._require_trust())
 
     def _require_trust(self) -> bool:
         """A manifest says what is downloaded and run: one that came with a project is acted on only when approved."""
@@ -63,26 +66,66 @@ class AgentCliHandle:
             )
         return True
 
-    def start_sync(self, **options: Any) -> SyncSession:
-        """`start` for callers without a loop: a session whose methods block."""
-        from operable.host.sync import start_sync
+    def start_sync(self, options: StartOptions | None = None, /, **fields: Any) -> SyncSession:
+        """`start` for callers without a loop: a session whose methods block. An interrupt stops what was being started."""
+        from operable.host.start.options import start_options
+        from operable.host.sync import SyncSession, interruptible
 
-        return start_sync(self, **options)
+        return SyncSession(interruptible(self.start(start_options(options, fields))))
 
-    async def complete(self, *, prompt: str, system: str = "", **options: Any) -> Completion:
+    async def complete(
+        self, options: StartOptions | None = None, /, *, prompt: str, system: str = "", **fields: Any
+    ) -> Completion:
         """One question, one answer: an ephemeral session in which every ask is denied."""
-        from operable.host.bridge import complete
+        from operable.host.start.options import start_options
 
-        return await complete(self, prompt=prompt, system=system, **options)
+        return await complete(self, start_options(options, fields), prompt=prompt, system=system)
 
-    def conversations(self, *, at_most: int = 1000, **options: Any) -> Conversations:
+    def conversations(
+        self, options: StartOptions | None = None, /, *, at_most: int = 1000, **fields: Any
+    ) -> Conversations:
         """Conversations by key, in the manifest's continuation strategy or the one that is chosen.
 
         `at_most` are remembered: a new one takes the place of the one that has had no turn for longest.
         """
         from operable.host.continuation import Conversations
+        from operable.host.start.options import start_options
 
-        return Conversations(self, options, at_most=at_most)
+        return Conversations(self, start_options(options, fields), at_most=at_most)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """The answer. `reason` is the turn-end's: a refusal or a cut answer is one that says so."""
+
+    result: str
+    reason: str
+    usage: Usage | None = None
+
+
+async def complete(
+    agent: AgentCliHandle,
+    options: StartOptions | None = None,
+    /,
+    *,
+    prompt: str,
+    system: str = "",
+    **fields: Any,
+) -> Completion:
+    """An agent as a model: one prompt, one answer, nothing remembered. Fail io/COMPLETION_FAILED for a turn that failed.
+
+    Each question of the agent is denied, unless a policy says otherwise: a completion has no effects that were not
+    allowed.
+    """
+    from operable.host.start.options import start_options
+
+    text = f"{system.strip()}\n\n{prompt}" if system.strip() else prompt
+    async with await agent.start(start_options(options, fields)) as session:
+        turn = await session.send(text).result()
+    if turn.reason in ("error", "timeout", "cancelled"):
+        message = turn.errors[-1].message if turn.errors else f"the turn ended as {turn.reason}"
+        raise Fail("io", "COMPLETION_FAILED", message, target=agent.id, reason=turn.reason)
+    return Completion(turn.text, turn.reason, turn.usage)
 
 
 def define_agent_cli(

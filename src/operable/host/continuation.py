@@ -18,21 +18,18 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Self
 
 from operable.host.arm import Message
-from operable.host.session.context import Limits
 from operable.host.session.session import Session
 from operable.host.session.transcript import Said
-from operable.host.strategy import ConversationState, Key, Strategy, TurnRequest
+from operable.host.start.options import StartOptions
+from operable.host.strategy import ConversationState, Key, SessionSource, Strategy, TurnRequest
 from operable.kernel.catalogue import load, to_name
 from operable.kernel.errors import Fail
 from operable.manifest.patches import strategy_for
 from operable.manifest.rules.agent_blocks import PinnedSession
 from operable.wire.events import AnyEvent, TextDelta
-
-if TYPE_CHECKING:
-    from operable.host.agent_cli import AgentCliHandle
 
 KEY_PARTS = ("conversation", "operator", "user", "guild", "workspace")
 
@@ -40,11 +37,11 @@ KEY_PARTS = ("conversation", "operator", "user", "guild", "workspace")
 class Conversations:
     """The conversations with one agent. Close it, or use `async with`: what it keeps alive ends with it."""
 
-    def __init__(self, agent: "AgentCliHandle", options: Mapping[str, Any], *, at_most: int) -> None:
+    def __init__(self, agent: SessionSource, options: StartOptions, *, at_most: int) -> None:
         if at_most < 1:
             raise ValueError("at_most must be 1 or more")
         self._agent = agent
-        self._options = dict(options)
+        self._options = replace(options, limits=replace(options.limits, idle=float("inf")))
         self._at_most = at_most
         self._kept: dict[Key, ConversationState] = {}  # the one with the latest turn is the last
         self._leaving: set[asyncio.Task[None]] = set()
@@ -98,10 +95,10 @@ class Conversations:
             raise TypeError(f"a conversation has no {', '.join(surplus)}; it has {', '.join(KEY_PARTS)}")
         return tuple((part, given.get(part, "")) for part in self._pinned.key_scope)
 
-    async def start(self, **more: Any) -> Session:
+    async def start(self, resume: str | None = None) -> Session:
         """A new session with the options of these conversations; how long it may be idle is for its strategy to say."""
-        limits = replace(self._options.get("limits", Limits()), idle=float("inf"))
-        return await self._agent.start(**{**self._options, "limits": limits, **more})
+        options = self._options if resume is None else replace(self._options, resume=resume)
+        return await self._agent.start(options)
 
     def _place_for(self, key: Key) -> ConversationState:
         """What is kept of this key, as the latest; of a new one when all are taken, in the place of the longest idle."""

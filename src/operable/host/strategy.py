@@ -7,11 +7,13 @@ session afterwards. What it remembers between turns is the `ConversationState` o
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from operable.host.arm import Message
 from operable.host.session.session import Session
 from operable.host.session.transcript import LIMIT, Said
+from operable.host.start.options import StartOptions
+from operable.manifest.kinds.agent_cli import AgentCli
 from operable.wire.events import Notice
 
 Key = tuple[tuple[str, str], ...]
@@ -73,12 +75,20 @@ class ConversationState:
         return found
 
 
+class SessionSource(Protocol):
+    """What conversations need of an agent."""
+
+    @property
+    def manifest(self) -> AgentCli: ...
+    async def start(self, options: StartOptions, /) -> Session: ...
+
+
 class Pool(Protocol):
     """What a strategy may ask of the conversations it serves."""
 
     @property
     def idle_seconds(self) -> float: ...
-    async def start(self, **options: Any) -> Session: ...
+    async def start(self, resume: str | None = None) -> Session: ...
 
 
 @dataclass(frozen=True, slots=True)

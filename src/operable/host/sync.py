@@ -10,7 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import Future
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from operable.host.arm import Message
 from operable.host.session.approvals import Ask
@@ -18,10 +18,6 @@ from operable.host.session.log_files import Record, read_log
 from operable.host.session.session import Session
 from operable.host.session.turn import Turn, TurnResult
 from operable.wire.events import AnyEvent, TurnEnd
-
-if TYPE_CHECKING:
-    from operable.host.agent_cli import AgentCliHandle
-    from operable.host.bridge import Completion
 
 _Result = TypeVar("_Result")
 # SIGTERM, five seconds, SIGKILL, and a loaded machine.
@@ -82,8 +78,31 @@ class SyncSession:
     def cancel(self) -> bool:
         return blocking(self._session.cancel())
 
-    def answer(self, request_id: str, allowed: bool = True, **facts: Any) -> None:
-        blocking(_call(lambda: self._session.answer(request_id, allowed, **facts)))
+    def answer(
+        self,
+        request_id: str,
+        allowed: bool = True,
+        *,
+        reason: str = "",
+        option_id: str | None = None,
+        content: Any = None,
+        remember: str = "",
+        digest: str = "",
+        by: str = "caller",
+    ) -> None:
+        def answer() -> None:
+            self._session.answer(
+                request_id,
+                allowed,
+                reason=reason,
+                option_id=option_id,
+                content=content,
+                remember=remember,
+                digest=digest,
+                by=by,
+            )
+
+        blocking(_call(answer))
 
     def select(self, *, mode: str | None = None, model: str | None = None) -> None:
         blocking(_call(lambda: self._session.select(mode=mode, model=model)))
@@ -102,16 +121,6 @@ class SyncSession:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def start_sync(agent: "AgentCliHandle", **options: Any) -> SyncSession:
-    """`AgentCliHandle.start`, blocking. An interrupt stops what was being started."""
-    return SyncSession(interruptible(agent.start(**options)))
-
-
-def complete_sync(agent: "AgentCliHandle", *, prompt: str, system: str = "", **options: Any) -> "Completion":
-    """`AgentCliHandle.complete`, blocking."""
-    return blocking(agent.complete(prompt=prompt, system=system, **options))
 
 
 def blocking(work: Coroutine[Any, Any, _Result]) -> _Result:

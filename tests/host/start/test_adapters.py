@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from operable.host.start import adapters
-from operable.host.start.protocols import adapter_named
+from operable.host.start.choices import adapter_named
 from operable.kernel.errors import Fail
 from tests.requirement import requirement
 

@@ -12,9 +12,9 @@ import asyncio
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from operable.cli.agent.manifests import handle, options_of, somebody
 from operable.cli.agent.questions import settle
@@ -29,6 +29,7 @@ from operable.host.session.context import Limits
 from operable.host.session.log_files import read_log
 from operable.host.session.registry import Registry, SessionHome
 from operable.host.session.transcript import quoted, spoken
+from operable.host.start.options import StartOptions
 from operable.host.start.placement import sandbox_of
 from operable.host.start.sandbox_choice import NONE, choose_sandbox, is_unconfined, kept_home
 from operable.host.start.sequence import UNCONFINED
@@ -49,22 +50,16 @@ INSTALLABLE = ("AGENT_NOT_INSTALLED", "VERSION_MISMATCH")
 
 @dataclass(frozen=True, slots=True)
 class ConversationOptions:
-    """What the words of `prompt` and `chat` ask for."""
+    """What the words of `prompt` and `chat` ask for: `start`, and what only the manifest or the registry can resolve.
+
+    `start.resume` may still be our own id of a session.
+    """
 
     name: str
-    workspace: str = "."
-    policy: Policy | None = None
-    mode: str | None = None
-    model: str | None = None
-    options: Sequence[str] | None = None
-    session: str | None = None
-    resume: str | None = None
-    continuation: str | None = None
-    install: bool = False
-    thoughts: bool = False
-    sandbox: str | None = None
-    egress: Sequence[str] | None = None
+    start: StartOptions
+    options: Sequence[str] | None = None  # as ID=VALUE
     env: Sequence[str] | None = None  # as NAME=VALUE or NAME=@FILE
+    thoughts: bool = False
 
 
 def policy_of(
@@ -95,13 +90,13 @@ class Talk:
         self._session: SyncSession | None = None
         warn_of_exposed(wanted.env or (), context)
         self._env = variables(wanted.env or ())
-        self.agent: AgentCliHandle = handle(wanted.name, wanted.workspace)
+        self.agent: AgentCliHandle = handle(wanted.name, wanted.start.workspace)
         self._warn_of_unlisted_model()
 
     def __enter__(self) -> Self:
         self._session = SyncSession(self._start())
         provider = self._provider()
-        if is_unconfined(provider) and self._wanted.sandbox is None and not self._context.machine:
+        if is_unconfined(provider) and self._wanted.start.sandbox is None and not self._context.machine:
             self._screen.aside(f"[notice] {UNCONFINED} (--sandbox bubblewrap confines it)")
         sandbox = NONE if is_unconfined(provider) else provider
         self._context.conclude(session=self._session.id, sandbox=sandbox)
@@ -110,14 +105,14 @@ class Talk:
     def _warn_of_unlisted_model(self) -> None:
         """Say that a model is passed on unchecked; one that the manifest could know is refused by the start."""
         options = options_of(self.agent.loaded, list(self._wanted.options or ()))
-        model = self._wanted.model or options.get("model")
+        model = self._wanted.start.model or options.get("model")
         if model is not None and not self.agent.manifest.models.allowed:
             message = f"the manifest of {self.agent.id} lists no models: {model} is passed on unchecked"
             self._context.warn("MODEL_UNCHECKED", message)
 
     def _provider(self) -> str:
-        wanted = self._wanted
-        chosen = choose_sandbox(self.agent.loaded, wanted.sandbox, wanted.egress or (), wanted.workspace)
+        start = self._wanted.start
+        chosen = choose_sandbox(self.agent.loaded, start.sandbox, start.egress, start.workspace)
         return sandbox_of(chosen).provider
 
     def __exit__(self, *_: object) -> None:
@@ -154,13 +149,14 @@ class Talk:
 
     def _message(self, text: str) -> Message:
         """With the strategy `transcript`, what was said before, by both sides, is before the message."""
-        if self._wanted.continuation != TRANSCRIPT or self._wanted.resume is None:
+        start = self._wanted.start
+        if start.continuation != TRANSCRIPT or start.resume is None:
             return Message(text)
-        return Message(quoted(spoken(read_log(Registry().session(self._wanted.resume).folder)), text))
+        return Message(quoted(spoken(read_log(Registry().session(start.resume).folder)), text))
 
     def _start(self) -> Session:
         """The session. Nothing is installed unless `--install` says so, or the person at the terminal does."""
-        install = self._wanted.install
+        install = self._wanted.start.may_install
         try:
             return interruptible(self._started(install=install))
         except Fail as fail:
@@ -180,7 +176,8 @@ class Talk:
     def _address(self, fail: Fail) -> None:
         """Let hints that name a command name the agent and the workspace as they were given here."""
         manifest, wanted = self.agent.manifest, self._wanted
-        workspace = [] if wanted.workspace == "." else ["--workspace", wanted.workspace]
+        folder = wanted.start.workspace
+        workspace = [] if folder == "." else ["--workspace", folder]
         given = shlex.join([wanted.name, *workspace])
         names = "|".join(re.escape(name) for name in (manifest.name, manifest.id))
         command = re.compile(rf"(?<=\boperable agent )(\w+) (?:{names})(?![^\s;,])")
@@ -205,7 +202,7 @@ class Talk:
         left = self._left()
         try:
             async with asyncio.timeout(left):
-                return await self.agent.start(**self._choices(), may_install=install, report=self._tell)
+                return await self.agent.start(self._choices(install=install))
         except TimeoutError as late:
             doctor = shlex.join(["operable", "agent", "doctor", self._wanted.name])
             raise Fail(
@@ -217,32 +214,25 @@ class Talk:
                 exit_code=EX_TIMEOUT,
             ) from late
 
-    def _choices(self) -> dict[str, Any]:
-        wanted = self._wanted
-        return {
-            "workspace": wanted.workspace,
-            "mode": wanted.mode,
-            "model": wanted.model,
-            "options": options_of(self.agent.loaded, list(wanted.options or ())),
-            "continuation": wanted.continuation,
-            "env": self._env,
-            "policy": wanted.policy,
-            "session_id": wanted.session,
-            "resume": self._resumed(),
-            "sandbox": wanted.sandbox,
-            "egress": tuple(wanted.egress or ()),
-            "home": None if is_unconfined(self._provider()) else kept_home(self.agent.id, wanted.workspace),
-            "limits": Limits(idle=float("inf")),  # its client is here for as long as the command runs
-            "person": somebody(self._context),
-        }
+    def _choices(self, *, install: bool) -> StartOptions:
+        start = self._wanted.start
+        return replace(
+            start,
+            options=options_of(self.agent.loaded, list(self._wanted.options or ())),
+            env=self._env,
+            resume=self._resumed(),
+            home=None if is_unconfined(self._provider()) else kept_home(self.agent.id, start.workspace),
+            limits=Limits(idle=float("inf")),  # its client is here for as long as the command runs
+            person=somebody(self._context),
+            may_install=install,
+            report=self._tell,
+        )
 
     def _resumed(self) -> str | None:
-        wanted = self._wanted
-        return (
-            None
-            if wanted.resume is None or wanted.continuation == TRANSCRIPT
-            else agents_own_id(wanted.resume)
-        )
+        start = self._wanted.start
+        if start.resume is None or start.continuation == TRANSCRIPT:
+            return None
+        return agents_own_id(start.resume)
 
     def _left(self) -> float | None:
         return None if self._deadline is None else max(0.01, self._deadline - monotonic())

@@ -22,6 +22,7 @@ from operable.tool.human.mode import visible
 if TYPE_CHECKING:
     from operable.host.agent_cli import AgentCliHandle
     from operable.host.launch.readiness import Launch
+    from operable.host.start.options import StartOptions
     from operable.manifest.loader import Loaded
     from operable.tool import Context
 
@@ -60,17 +61,12 @@ def look(found: DiscoveredManifest) -> Loaded:
     return load(found.path, kind="agent-cli", workspace=found.folder)
 
 
-def launch(
-    name: str, workspace: str, *, person: Somebody | None = None, report: Any = None, **more: Any
-) -> tuple[Loaded, Launch]:
+def launch(name: str, options: StartOptions) -> tuple[Loaded, Launch]:
     """A trusted manifest, and what installing, setting up and logging in work on."""
     from operable.host.start.sequence import launch_for
 
-    loaded = handle(name, workspace).loaded
-    given: dict[str, Any] = {"workspace": workspace, "person": person, **more}
-    if report is not None:
-        given["report"] = report
-    return loaded, launch_for(loaded, given)
+    loaded = handle(name, options.workspace).loaded
+    return loaded, launch_for(loaded, options)
 
 
 class Somebody:

@@ -10,7 +10,7 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from operable.cli.agent.events import AgentInstalled, AgentLogin, AgentMended, SetupStepDone
 from operable.cli.agent.manifests import json_file, launch, somebody
@@ -21,7 +21,7 @@ from operable.host.launch.setup import Setup
 from operable.host.launch.step import step_kind
 from operable.host.launch.version import check
 from operable.host.start.confinement_paths import HOST_ACCESS
-from operable.host.start.options import options_from
+from operable.host.start.options import StartOptions, resolve_options
 from operable.host.start.placement import needed, sandbox_of, vault_of
 from operable.host.start.sequence import placing_for
 from operable.kernel.errors import Fail
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 def planned_install(name: str, workspace: str, *, again: bool, unpinned: bool) -> Change | None:
     """None: it is there, in a version that fits."""
-    _, job = launch(name, workspace)
+    _, job = launch(name, StartOptions(workspace))
     installed = job.installation().locate()
     why = "it is not installed"
     if installed is not None:
@@ -63,7 +63,7 @@ def installed(change: Change, context: Context) -> Iterator[AgentInstalled | Pro
     """Install, then ask the installed file for its version."""
     told: list[InstallProgress] = []
     unpinned = bool(change.get("unpinned"))
-    _, job = _again(change, report=told.append, allow_unpinned=unpinned, may_install=True)
+    _, job = _again(change, StartOptions(report=told.append, allow_unpinned=unpinned, may_install=True))
     if change.get("again") and job.installation().locate() is not None:
         job.installation().install(again=True)
     found, version = checked(job)
@@ -80,7 +80,7 @@ def planned_setup(
     name: str, workspace: str, context: Context, *, answers: str | None, again: bool
 ) -> Iterator[Change]:
     """One change per open step. Raises Fail setup_required if a step needs a user and no user is present."""
-    _, job = launch(name, workspace)
+    _, job = launch(name, StartOptions(workspace))
     job = replace(job, answers=_answers(answers), person=somebody(context), remember=not context.dry_run)
     binary = _binary(job)
     setup = job.setup(binary)
@@ -121,7 +121,7 @@ def _setup_required(setup: Setup, name: str) -> Fail:
 def set_up(changes: list[Change], context: Context) -> Iterator[SetupStepDone]:
     """All steps in order; the pipeline stops at the first that fails."""
     first = changes[0]
-    _, job = launch(first["agent"], first["workspace"], person=somebody(context))
+    _, job = launch(first["agent"], StartOptions(first["workspace"], person=somebody(context)))
     job = replace(job, answers=_answers(first.get("answers")))
     if first.get("again"):
         job.ledger.reopen(job.scope)
@@ -143,7 +143,7 @@ def set_up(changes: list[Change], context: Context) -> Iterator[SetupStepDone]:
 
 def planned_login(name: str, workspace: str, context: Context, *, again: bool) -> Change | None:
     """None: it is logged in. Fail auth_required when its login needs a person who is not there."""
-    _, job = launch(name, workspace, person=somebody(context))
+    _, job = launch(name, StartOptions(workspace, person=somebody(context)))
     job = replace(job, remember=not context.dry_run)
     authentication = job.authentication(_binary(job), job.setup(None).environment())
     login = None if job.manifest.auth is None else job.manifest.auth.login
@@ -157,7 +157,7 @@ def planned_login(name: str, workspace: str, context: Context, *, again: bool) -
 
 
 def logged_in(change: Change, context: Context) -> AgentLogin:
-    _, job = _again(change, person=somebody(context))
+    _, job = _again(change, StartOptions(person=somebody(context)))
     authentication = job.authentication(_binary(job), job.setup(None).environment())
     authentication.login()
     return AgentLogin(id=job.manifest.id, name=job.manifest.name, state=authentication.look())
@@ -168,7 +168,7 @@ def logged_in(change: Change, context: Context) -> AgentLogin:
 
 def looked_at(name: str, workspace: str, context: Context, *, fix: bool) -> Iterator[Check | Change]:
     """One check after the other; with `fix`, a plan of what can be fixed from here instead of a failure."""
-    loaded, job = launch(name, workspace, person=somebody(context))
+    loaded, job = launch(name, StartOptions(workspace, person=somebody(context)))
     job = replace(job, remember=not context.dry_run)
     for found in _checks(loaded, job, workspace):
         mendable = fix and found.fix is not None and found.fix.run is not None
@@ -182,7 +182,7 @@ def looked_at(name: str, workspace: str, context: Context, *, fix: bool) -> Iter
 def mended(changes: list[Change], context: Context) -> Iterator[AgentMended | Check]:
     """Fix what can be fixed, in order, checking again after each; then what was done, and its state."""
     first = changes[0]
-    loaded, job = _again(first, person=somebody(context))
+    loaded, job = _again(first, StartOptions(person=somebody(context)))
     before = {
         found.fix.action for found in _failing(loaded, job, first["workspace"]) if found.fix is not None
     }
@@ -198,7 +198,7 @@ def _failing(loaded: Loaded, job: Launch, workspace: str) -> list[LaunchCheck]:
 
 
 def _checks(loaded: Loaded, job: Launch, workspace: str) -> Iterator[LaunchCheck]:
-    placing = placing_for(loaded, options_from({"workspace": workspace}))
+    placing = placing_for(loaded, resolve_options(StartOptions(workspace)))
     slugs = [entry.slug for entry in needed(vault_of(loaded, placing), placing)]
     provider = sandbox_of(loaded).provider
     keys = list(loaded.as_(AgentCli).models.env.values())
@@ -218,9 +218,9 @@ def _check(found: LaunchCheck, severity: str | None = None) -> Check:
 # --- shared
 
 
-def _again(change: Change, **more: Any) -> tuple[Loaded, Launch]:
+def _again(change: Change, options: StartOptions) -> tuple[Loaded, Launch]:
     """The manifest of a plan, looked up again: it must still be trusted."""
-    return launch(change.get("path") or change.target, change["workspace"], **more)
+    return launch(change.get("path") or change.target, replace(options, workspace=change["workspace"]))
 
 
 def _binary(job: Launch) -> str:

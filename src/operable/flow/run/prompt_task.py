@@ -86,20 +86,20 @@ class PromptWork:
             )
 
     def _turn(self, given: Materialised) -> "_Said":
-        from operable.host.sync import start_sync
+        from operable.host.start.options import StartOptions
 
         it = self._it
         task = it.selected.task
         timeout = None if it.bound.timeout_ms is None else it.bound.timeout_ms / 1000
-        with start_sync(
-            self._agent,
+        options = StartOptions(
             workspace=it.caller.cwd,
             policy=self._policy,
             model=merged_model_policy(it.selected.workflow, task)["model"],
             env=dict(given.environment),
             budget=agent_budget(task, it.contract),
             label=f"flow {it.execution_id}",
-        ) as session:
+        )
+        with self._agent.start_sync(options) as session:
             said = _Said()
             for event in session.send(task["prompt"], timeout=timeout):
                 said.hear(event)

@@ -1,7 +1,9 @@
 """What a caller chose, in the light of the manifest: refused where it cannot be, else as the session will be opened.
 
-Plain decisions, before anything runs: rules that cannot be enforced on the agent, a session that cannot be resumed, the
-mode and the model in the agent's own words, which of the host's methods it may use, and the limits of time and turns.
+Plain decisions, before anything runs: the arm that `protocol` or `adapter` names, rules that cannot be enforced on the
+agent, a session that cannot be resumed, the mode and the model in the agent's own words, which of the host's methods it may
+use, and the limits of time and turns. A third-party adapter is loaded only when it was approved in exactly this version
+(`operable.host.start.adapters`).
 """
 
 import shlex
@@ -10,12 +12,14 @@ from dataclasses import replace
 from typing import Any
 
 import operable
+from operable.host import arms
 from operable.host.arm import Arm, Opening
 from operable.host.policy.pattern import ALLOW
 from operable.host.policy.rules import EVERYTHING, Policy, PolicyRule
 from operable.host.policy.tool_map import ToolMap
 from operable.host.session.context import Limits
 from operable.host.start.options import StartOptions
+from operable.kernel.catalogue import load, names, unknown
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.acp import AcpClient, AcpProfile
 from operable.manifest.kinds.agent_cli import AgentCli
@@ -25,6 +29,45 @@ from operable.manifest.rules.governance import ALL_KINDS
 from operable.wire.events import TOOL_KINDS
 
 _EVERY_KIND = frozenset(TOOL_KINDS)
+_OWN = "operable/"
+
+
+def arm_for(manifest: AgentCli) -> Arm:
+    """The arm of a manifest; Fail config/PROTOCOL_UNKNOWN or usage/UNKNOWN_ADAPTER."""
+    if manifest.protocol in ("acp", "mcp"):
+        return arm_named(manifest.protocol)
+    if manifest.protocol != "proprietary" or manifest.adapter is None:
+        raise Fail(
+            "config",
+            "PROTOCOL_UNKNOWN",
+            f"no arm speaks the protocol {manifest.protocol!r}",
+            target=manifest.id,
+        )
+    return adapter_named(manifest.adapter)
+
+
+def arm_named(name: str) -> Arm:
+    arm: Arm = load("operable.host.arms", name, "ARM", kind="protocol arm")
+    return arm
+
+
+def adapter_named(adapter: str) -> Arm:
+    """The arm that an `adapter` field means."""
+    known = [name for directory in arms.__path__ for name in names(directory)]
+    if adapter.startswith(_OWN):
+        name = adapter.removeprefix(_OWN)
+        if name in known:
+            return arm_named(name)
+        raise unknown("adapter", adapter, [_OWN + name for name in known])
+    found = {alias: arm for arm in map(arm_named, known) for alias in arm.adapters}
+    if adapter in found:
+        return found[adapter]
+    from operable.host.start import adapters  # reading entry points costs; only what is not ours pays for it
+
+    foreign = adapters.available()
+    if adapter in foreign:
+        return adapters.load(adapter)
+    raise unknown("adapter", adapter, sorted([*found, *foreign, *(_OWN + name for name in known)]))
 
 
 def quirks_of(manifest: AgentCli) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from operable.host.peer import pairs
@@ -59,12 +59,16 @@ class StartOptions:
         return found
 
 
-def options_from(given: Mapping[str, Any]) -> StartOptions:
-    """The options, checked for everything that needs no manifest."""
-    surplus = sorted(set(given) - set(StartOptions.__dataclass_fields__))
+def start_options(options: StartOptions | None, given: Mapping[str, Any]) -> StartOptions:
+    """The options of a caller, with the fields that it gave as keywords; Fail usage/UNKNOWN_START_OPTION."""
+    surplus = sorted(set(given) - {field.name for field in fields(StartOptions)})
     if surplus:
         raise Fail("usage", "UNKNOWN_START_OPTION", f"start has no option {', '.join(surplus)}")
-    chosen = StartOptions(**given)
+    return replace(options or StartOptions(), **given)
+
+
+def resolve_options(chosen: StartOptions) -> StartOptions:
+    """The options with paths and rules resolved: everything that needs no manifest is checked."""
     workspace = os.path.realpath(chosen.workspace)
     if not os.path.isdir(workspace):
         # Real agents accept a missing folder silently, and one creates it.

@@ -6,22 +6,25 @@ of what the machine is made from, and its version is asked there, on a machine o
 variables only. One process per turn would be one machine per turn, without what the turn before has left: also refused.
 """
 
+from collections.abc import Callable, Mapping, Sequence
+
 from operable.host.arm import Arm
 from operable.host.launch.process import run
 from operable.host.launch.readiness import ReadyProgram
 from operable.host.launch.version import Version, find, in_range, mismatch
 from operable.host.launch.words import line
-from operable.host.start.confinement import ConfinedAgent
 from operable.host.start.secret_delivery import Delivered
 from operable.kernel.errors import Fail
-from operable.kernel.redact import redact_text
+from operable.kernel.redact import Known, redact_text
 from operable.manifest.blocks import SandboxBlock
 from operable.manifest.kinds.agent_cli import AgentCli
+from operable.proc.command import PreparedCommand
 from operable.proc.sandbox.confinement import Confinement, ResourceLimits, Tunnel
 
 # Making a machine takes seconds, and minutes where its image is not at hand yet.
 MACHINE_TIMEOUT = 180.0
 _KEY_REFERENCES = ("api_key_ref", "api_token_ref")
+_Command = Callable[[Sequence[str], Mapping[str, str], str | None], PreparedCommand]  # as started there
 
 
 def key_reference(block: SandboxBlock) -> str | None:
@@ -84,16 +87,16 @@ def admit(manifest: AgentCli, arm: Arm, logged_in: bool) -> None:
         )
 
 
-def ready_elsewhere(manifest: AgentCli, confined: ConfinedAgent) -> ReadyProgram:
+def ready_elsewhere(manifest: AgentCli, command: _Command, known: Known) -> ReadyProgram:
     """Ask the program for its version where it will run; Fail version_mismatch. Blocking."""
     block = manifest.version_check
     text = block.cmd.strip()
     argv = line(f"{manifest.bin} {text}" if text.startswith("-") else text).argv
     timeout = MACHINE_TIMEOUT + block.timeout_ms / 1000
-    done = run(confined.command(argv, {}, None), timeout=timeout)
+    done = run(command(argv, {}, None), timeout=timeout)
     found = find(block.parse, done.text, done.stderr)
     if found is None:
-        said = " ".join(redact_text(done.stderr, confined.known).split())[-300:]
+        said = " ".join(redact_text(done.stderr, known).split())[-300:]
         why = f"{block.cmd!r} (status {done.status}) printed no version on that machine: {said}"
         raise mismatch(manifest.name, manifest.bin, Version(None, fits=False, why=why))
     if not in_range(found, block.range):

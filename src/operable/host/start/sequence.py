@@ -10,7 +10,6 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from operable.host.arm import Arm
 from operable.host.audit.chain import Audit
@@ -26,6 +25,7 @@ from operable.host.session.session import Session
 from operable.host.start import drift
 from operable.host.start.assembly import Start, new_session_id, start_session
 from operable.host.start.choices import (
+    arm_for,
     budget_of,
     check_resume,
     check_rules,
@@ -36,9 +36,8 @@ from operable.host.start.choices import (
     quirks_of,
 )
 from operable.host.start.confinement import ConfinedAgent, provider
-from operable.host.start.options import StartOptions, options_from
+from operable.host.start.options import StartOptions, resolve_options
 from operable.host.start.placement import LoginFiles, Placing, login_variables, place, sandbox_of, vault_of
-from operable.host.start.protocols import arm_for
 from operable.host.start.remote import MACHINE_TIMEOUT, admit, ready_elsewhere
 from operable.host.start.sandbox_choice import choose_sandbox, is_unconfined
 from operable.host.start.vault import Vault
@@ -54,9 +53,9 @@ from operable.wire.events import Notice
 UNCONFINED = "no sandbox: the agent runs with all your rights"
 
 
-async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> Session:
+async def begin(loaded: Loaded, options: StartOptions, *, trusted: bool) -> Session:
     """Start a session, or Fail with the first step that refuses."""
-    wanted = options_from(given)
+    wanted = resolve_options(options)
     loaded = choose_sandbox(loaded, wanted.sandbox, wanted.egress, wanted.workspace)
     manifest = loaded.as_(AgentCli)
     arm = arm_for(manifest)
@@ -82,7 +81,7 @@ async def begin(loaded: Loaded, given: Mapping[str, Any], *, trusted: bool) -> S
     )
     try:
         if ready is None:
-            ready = await asyncio.to_thread(ready_elsewhere, manifest, confined)
+            ready = await asyncio.to_thread(ready_elsewhere, manifest, confined.command, confined.known)
         return await _start(loaded, arm, chosen, wanted, ready, confined, registry)
     except BaseException:
         await asyncio.to_thread(confined.close)
@@ -210,13 +209,13 @@ def _placing(
     )
 
 
-def launch_for(loaded: Loaded, given: Mapping[str, Any]) -> Launch:
+def launch_for(loaded: Loaded, options: StartOptions) -> Launch:
     """What installing, setting up, logging in and looking (`doctor`) work on, for a caller that does one of them without
     a start.
 
     Secrets that have no value yet are left out: finding that out is what these are for.
     """
-    wanted = options_from(given)
+    wanted = resolve_options(options)
     placing = placing_for(loaded, wanted)
     try:
         login = login_variables(loaded, placing)

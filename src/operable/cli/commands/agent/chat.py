@@ -72,22 +72,24 @@ def chat(
     """
     from operable.cli.agent.chat import chatted
     from operable.cli.agent.conversation import ConversationOptions, policy_of
+    from operable.host.start.options import StartOptions
 
-    rules = policy_of(policy, allow=allow, deny=deny, ask=ask, asking=messages is None)
     wanted = ConversationOptions(
         name,
-        workspace,
-        rules,
-        mode,
-        model,
-        option,
-        session,
-        resume,
-        install=install,
-        thoughts=thoughts,
-        sandbox=sandbox,
-        egress=egress,
+        StartOptions(
+            workspace,
+            policy=policy_of(policy, allow=allow, deny=deny, ask=ask, asking=messages is None),
+            mode=mode,
+            model=model,
+            session_id=session,
+            resume=resume,
+            sandbox=sandbox,
+            egress=tuple(egress or ()),
+            may_install=install,
+        ),
+        options=option,
         env=env,
+        thoughts=thoughts,
     )
     return chatted(context, wanted, messages)
 

@@ -79,22 +79,25 @@ def prompt(
     """
     from operable.cli.agent.conversation import ConversationOptions, Talk, policy_of
     from operable.cli.agent.manifests import read_text
+    from operable.host.start.options import StartOptions
 
     wanted = ConversationOptions(
         name,
-        workspace,
-        policy_of(policy, allow=allow, deny=deny, ask=ask),
-        mode,
-        model,
-        option,
-        session,
-        resume,
-        continuation,
-        install,
-        thoughts,
-        sandbox,
-        egress,
-        env,
+        StartOptions(
+            workspace,
+            policy=policy_of(policy, allow=allow, deny=deny, ask=ask),
+            mode=mode,
+            model=model,
+            session_id=session,
+            resume=resume,
+            continuation=continuation,
+            sandbox=sandbox,
+            egress=tuple(egress or ()),
+            may_install=install,
+        ),
+        options=option,
+        env=env,
+        thoughts=thoughts,
     )
     text = read_text("-") if prompt == "-" else prompt
     with Talk(context, wanted) as talk:
