@@ -46,7 +46,8 @@ NUMBERS = {
     "setxattr": 188, "setxattrat": 463, "move_pages": 279, "migrate_pages": 256, "process_madvise": 440, "tkill": 200,
     "tgkill": 234, "rt_sigqueueinfo": 129, "vhangup": 153, "nfsservctl": 180, "uselib": 134, "setgroups": 116, "setuid": 105,
     "capset": 126, "file_setattr": 469, "landlock_create_ruleset": 444, "memfd_create": 319, "shmget": 29, "semget": 64,
-    "msgget": 68, "mq_open": 240, "process_mrelease": 448, "seccomp": 317, "personality": 135, "remap_file_pages": 216,
+    "msgget": 68, "shmat": 30, "semop": 65, "msgsnd": 69, "mq_open": 240, "mq_unlink": 241, "mq_timedsend": 242,
+    "process_mrelease": 448, "seccomp": 317, "personality": 135, "remap_file_pages": 216,
     "mbind": 237, "set_mempolicy": 238, "statmount": 457, "listmount": 458, "cachestat": 451, "umask": 95, "syncfs": 306,
 }  # fmt: skip
 
@@ -802,6 +803,40 @@ def semaphores_of_the_host():
 def messages_of_the_host():
     call("msgget", FACTS["shm_key"], 0)
     return "found"
+
+
+@probe("writes outside")
+def write_to_shared_memory_of_the_host():
+    address = call("shmat", call("shmget", FACTS["shm_key"], 0, 0), NULL, 0)
+    ctypes.memmove(address, b"x", 1)
+    return "written"
+
+
+@probe("writes outside")
+def raise_a_semaphore_of_the_host():
+    operation = struct.pack("Hhh", 0, 1, 0)
+    call("semop", call("semget", FACTS["shm_key"], 0, 0), operation, 1)
+    return "raised"
+
+
+@probe("writes outside")
+def send_a_message_to_the_host():
+    call("msgsnd", call("msgget", FACTS["shm_key"], 0), struct.pack("q8s", 1, b"probe"), 8, 0o4000)
+    return "sent"
+
+
+@probe("writes outside")
+def send_to_a_message_queue_of_the_host():
+    queue = call("mq_open", FACTS["queue"].encode(), os.O_WRONLY, 0, NULL)
+    call("mq_timedsend", queue, b"probe", 5, 0, NULL)
+    return "sent"
+
+
+@probe("writes outside")
+def remove_a_message_queue_of_the_host():
+    """Last of its kind: without an enclosure it is gone."""
+    call("mq_unlink", FACTS["queue"].encode())
+    return "removed"
 
 
 @probe("files outside")

@@ -17,6 +17,7 @@ INSIDE = Path(__file__).with_name("inside.py")
 PYTHON = "/usr/bin/python3"  # of the system: it is there in every enclosure
 LIMIT = 120.0
 _KEYCTL, _ADD_KEY, _SHMGET, _SHMCTL = 250, 248, 29, 31
+_SEMGET, _SEMCTL, _MSGGET, _MSGCTL, _MQ_OPEN, _MQ_UNLINK = 64, 66, 68, 71, 240, 241
 _VICTIM = """
 import os, signal, sys
 signal.signal(signal.SIGUSR1, lambda *_: open(sys.argv[1], "w").close())
@@ -112,7 +113,7 @@ def planted() -> Iterator[Outside]:
     root = Path(tempfile.mkdtemp(prefix="operable-escape-", dir="/var/tmp"))
     stop = threading.Event()
     libc = ctypes.CDLL(None, use_errno=True)
-    shared = -1
+    shared = semaphores = messages = queue = -1
     victim: subprocess.Popen[bytes] | None = None
     shm_file = Path("/dev/shm") / root.name
     outside = Outside(root)
@@ -143,6 +144,11 @@ def planted() -> Iterator[Outside]:
         threading.Thread(target=outside._call_back, args=(facts["free_port"], stop), daemon=True).start()
         facts["shm_key"] = int.from_bytes(os.urandom(3), "big") + 1
         shared = libc.syscall(_SHMGET, facts["shm_key"], 4096, 0o1600)
+        semaphores = libc.syscall(_SEMGET, facts["shm_key"], 1, 0o1600)
+        messages = libc.syscall(_MSGGET, facts["shm_key"], 0o1600)
+        facts["queue"] = root.name
+        queue = libc.syscall(_MQ_OPEN, root.name.encode(), os.O_RDWR | os.O_CREAT, 0o600, None)
+        assert min(shared, semaphores, messages, queue) >= 0, os.strerror(ctypes.get_errno())
         shm_file.write_text(outside.canary)
         facts["shm_file"] = str(shm_file)
         libc.syscall(
@@ -161,6 +167,13 @@ def planted() -> Iterator[Outside]:
             victim.communicate(timeout=LIMIT)
         if shared >= 0:
             libc.syscall(_SHMCTL, shared, 0, None)
+        if semaphores >= 0:
+            libc.syscall(_SEMCTL, semaphores, 0, 0, 0)
+        if messages >= 0:
+            libc.syscall(_MSGCTL, messages, 0, None)
+        if queue >= 0:
+            os.close(queue)
+            libc.syscall(_MQ_UNLINK, root.name.encode())
         shm_file.unlink(missing_ok=True)
         libc.syscall(_KEYCTL, 1, None)
         shutil.rmtree(root, ignore_errors=True)

@@ -1,6 +1,7 @@
 """Which files of a workspace become execution: by name, by what a path really names, by what the project configures."""
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -173,3 +174,88 @@ def test_a_project_that_is_made_to_be_in_the_way_is_no_obstacle(tmp_path: Path) 
     os.mkfifo(tmp_path / ".git")
     assert judge(tmp_path, ".git/config")
     assert not judge(tmp_path, "main.py")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "[core] hooksPath = scripts/git\n",
+        "[CORE]HOOKSPATH=scripts/git",
+        '[core]\n\thooksPath = "scripts/git" ; of the project\n',
+        "[core]\n\thooksPath = scr\\\nipts/git # joined\n",
+        "[core]\r\n\thooksPath = scripts/git\r\n",
+        '[core]\n\thooksPath = scripts/"git"\n',
+        '[user] name = "a \\" b"\n[core "x"] hooksPath = scripts/git\n',
+    ],
+)
+def test_the_folder_of_hooks_is_found_however_git_lets_it_be_written(tmp_path, config):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text(config, newline="")
+
+    assert judge(tmp_path, "scripts/git/pre-commit")
+    assert not judge(tmp_path, "scripts/other")
+
+
+def test_git_agrees_about_where_the_hooks_are(tmp_path):
+    """The spellings above are those of git, not of this test."""
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True, timeout=60)
+    config = tmp_path / ".git" / "config"
+    for line in (
+        "[core] hooksPath = a/hooks",
+        '[core]\n\thooksPath = a/ho\\\nok"s" # x',
+        "[CORE]HOOKSPATH=a/hooks",
+    ):
+        config.write_text(f"[core]\n\trepositoryformatversion = 0\n{line}\n")
+        asked = ["git", "-C", str(tmp_path), "config", "--get", "core.hooksPath"]
+        said = subprocess.run(asked, check=True, timeout=60, stdout=subprocess.PIPE, text=True).stdout
+        assert said == "a/hooks\n"
+        assert judge(tmp_path, "a/hooks/pre-commit")
+
+
+def test_a_file_that_the_configuration_includes_counts_and_so_does_what_it_names(tmp_path):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text(
+        '[include]\n\tpath = ../shared.inc\n[includeIf "onbranch:x"] path = ../later.inc\n'
+    )
+    (tmp_path / "shared.inc").write_text("[core]\n\thooksPath = scripts/git\n[include] path = shared.inc\n")
+
+    for path in ("shared.inc", "later.inc", "scripts/git/pre-commit"):
+        assert judge(tmp_path, path), path
+    assert not judge(tmp_path, "other.inc")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '[filter "x"] clean = ./tools/run.sh %f',
+        "[alias] x = !tools/run.sh",
+        "[core] fsmonitor = tools/run.sh",
+        '[diff "x"] command = "sh tools/run.sh"',
+        "[core] sshCommand = 'tools/run.sh' -v",
+    ],
+)
+def test_a_file_that_the_configuration_runs_counts_before_and_after_it_is_there(tmp_path, line):
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text(f'{line}\n[remote "origin"] url = ..\n[core] worktree = .\n')
+
+    assert judge(tmp_path, "tools/run.sh")
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "run.sh").write_text("")
+    assert judge(tmp_path, "tools/run.sh")
+    assert not judge(tmp_path, "tools/other.sh")
+    assert not judge(tmp_path, "README")
+
+
+def test_the_configuration_of_a_worktree_counts(tmp_path):
+    store = tmp_path / "store"
+    (store / "worktrees" / "a").mkdir(parents=True)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / ".git").write_text(f"gitdir: {store}/worktrees/a\n")
+    (store / "worktrees" / "a" / "commondir").write_text("../..\n")
+    (store / "worktrees" / "a" / "config.worktree").write_text("[core] hooksPath = one\n")
+    (store / "config").write_text("[core] hooksPath = two\n")
+
+    assert judge(work, "one/pre-commit")
+    assert judge(work, "two/pre-commit")
+    assert not judge(work, "three/pre-commit")

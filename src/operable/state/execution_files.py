@@ -11,6 +11,7 @@ A path is judged twice: as it was written, and as the file that it really names.
 file systems do. Not covered: names that a program of the user configured outside of the workspace.
 """
 
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -135,7 +136,14 @@ _PATTERNS: Final = [
     if "*" in entry
 ]
 _CONFIG_LIMIT = 1 << 20
-_HOOKS_PATH = re.compile(rb"^\s*hookspath\s*=\s*\"?([^\"\n]+?)\"?\s*$", re.IGNORECASE | re.MULTILINE)
+_CONFIG_DEPTH = 5  # of files that include files; git stops at 10
+_CONFIG_VALUES = 2000  # of one project; each is looked up in the file system
+_CONTINUED = re.compile(rb"(?<!\\)((?:\\\\)*)\\\r?\n")
+_SETTING = re.compile(
+    rb"(?:^|\])[ \t]*+(?P<name>[a-z][a-z0-9-]*+)[ \t]*+=[ \t]*+(?P<value>(?:\"(?:[^\"\\\n]|\\.)*+\"?|\\.|[^\"\\;#\n])*+)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CONFIG_WORD = re.compile(rb"[^\s!\"'`;|&()<>=]+")
 _GITDIR = re.compile(rb"^gitdir:\s*(.+?)\s*$", re.MULTILINE)
 
 
@@ -188,8 +196,41 @@ def _configured(workspace: str) -> Iterator[str]:
     if os.path.isfile(git) and (match := _GITDIR.search(_head_of(git))):
         git = os.path.realpath(os.path.join(workspace, os.fsdecode(match[1])))
         yield git
-    for match in _HOOKS_PATH.finditer(_head_of(os.path.join(git, "config"))):
-        yield os.path.realpath(os.path.join(workspace, os.path.expanduser(os.fsdecode(match[1]))))
+    common = os.path.join(git, os.fsdecode(_head_of(os.path.join(git, "commondir")).strip()) or ".")
+    for folder, name in ((git, "config"), (git, "config.worktree"), (common, "config")):
+        for config in _with_includes(os.path.realpath(os.path.join(folder, name)), _CONFIG_DEPTH):
+            yield config
+            yield from _named_by_config(config, workspace)
+
+
+def _with_includes(config: str, depth: int) -> Iterator[str]:
+    """A configuration of git and the files that it includes. A condition is not judged: it may be true later."""
+    yield config
+    for name, value in _settings(config):
+        if depth and name == b"path":
+            place = os.path.join(os.path.dirname(config), os.path.expanduser(os.fsdecode(value)))
+            yield from _with_includes(os.path.realpath(place), depth - 1)
+
+
+def _named_by_config(config: str, workspace: str) -> Iterator[str]:
+    """The folder of hooks, and every file of the project that is a word of a value: git may run it."""
+    for name, value in _settings(config):
+        if name == b"hookspath":
+            yield os.path.realpath(os.path.join(workspace, os.path.expanduser(os.fsdecode(value))))
+        for word in _CONFIG_WORD.findall(value):
+            place = os.path.join(workspace, os.path.expanduser(os.fsdecode(word)))
+            # `sshCommand = ./x` counts also before there is a file; `remote = origin` only if there is one.
+            if os.path.isfile(place) or (b"/" in word and not os.path.isdir(place)):
+                yield os.path.realpath(place)
+
+
+def _settings(config: str) -> Iterator[tuple[bytes, bytes]]:
+    """The names, in lower case, and values of a configuration of git, as git reads its lines, quotes and comments."""
+    text = _CONTINUED.sub(rb"\1", _head_of(config))
+    for match in itertools.islice(_SETTING.finditer(text), _CONFIG_VALUES):
+        value = re.sub(rb"\\(.)|\"", rb"\1", match["value"]).strip()
+        if b"\0" not in value:
+            yield match["name"].lower(), value
 
 
 def _head_of(path: str) -> bytes:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operable.kernel.redact import MASK, Redactor, redact_text, redact_value
 from operable.kernel.redact.names import is_counting_name, is_secret_name, words
 from tests.requirement import requirement
 
@@ -31,6 +32,34 @@ def test_names_of_secrets_are_recognised_in_every_usual_spelling(name):
 @pytest.mark.parametrize("name", HARMLESS)
 def test_ordinary_words_that_contain_the_same_letters_are_not(name):
     assert not is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "hidden", ["\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u202e", "\ufe0f", "\U000e0070"]
+)
+@pytest.mark.parametrize("name", ["password", "api_key", "accessToken"])
+def test_invisible_characters_do_not_hide_the_name_of_a_secret(name, hidden):
+    spelled = hidden.join(name)
+
+    assert is_secret_name(spelled)
+    assert is_secret_name(name[:3] + hidden + name[3:])
+    assert redact_value({spelled: "Zebra-nine"}) == {spelled: MASK}
+    assert "Zebra-nine" not in redact_text(f"the server has {spelled}=Zebra-nine today")
+    assert b"Zebra-nine" not in Redactor().line(f"{spelled}: Zebra-nine".encode())
+    assert not Redactor().leaves([f'{{"text": "{spelled}=Zebra-nine"}}'.encode()])
+
+
+def test_wide_letters_do_not_hide_the_name_of_a_secret():
+    wide = "".join(chr(ord(char) + 0xFEE0) for char in "password")
+
+    assert is_secret_name(wide)
+    assert "Zebra-nine" not in redact_text(f"{wide}=Zebra-nine")
+
+
+@pytest.mark.parametrize("text", ["👩\u200d💻 wrote ﾊﾛｰ", "a\u00adlong word: x", "ＡＢＣ＝１"])
+def test_a_text_with_invisible_characters_and_without_a_secret_is_not_changed(text):
+    assert redact_text(text) == text
+    assert not is_secret_name(text)
 
 
 @pytest.mark.parametrize("name", ["dbpass", "userpass"])

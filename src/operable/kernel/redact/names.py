@@ -66,11 +66,20 @@ SAFE_HEADERS = frozenset(
         " ratelimit-remaining ratelimit-reset location referer content-location link"
     ).split()
 )
+# Soft hyphen, joiners, marks of direction, selectors of variants, tags: they have no width, and are in no usual name.
+_INVISIBLE = (
+    *((code, code) for code in (0xAD, 0x34F, 0x61C, 0x180E, 0xFEFF)),
+    *((0x200B, 0x200F), (0x202A, 0x202E), (0x2060, 0x206F), (0xFE00, 0xFE0F), (0xE0000, 0xE007F)),
+)
+_WIDE_OFFSET = 0xFEE0  # from the wide forms of ASCII to ASCII
+_seen: "dict[int, int | None]" = {}
 _NAME_LIMIT = 256  # a longer "name" is text; looking at its end alone keeps the work bounded
 
 
 def is_secret_name(name: str) -> bool:
     """Whether a value under this name must not be shown."""
+    if not name.isascii():
+        name = as_seen(name)
     lowered = name.lower()
     if not contains_any(lowered, HINTS):
         return False
@@ -81,6 +90,16 @@ def is_secret_name(name: str) -> bool:
     if secret and not _MEASURING.isdisjoint(found):
         return not _PLURALS.issuperset(secret)
     return bool(secret)
+
+
+def as_seen(text: str) -> str:
+    """The text as a reader sees it: without invisible characters (`pass\u200bword`), wide letters as the usual ones."""
+    if text.isascii():
+        return text
+    if not _seen:
+        _seen.update((code, None) for start, end in _INVISIBLE for code in range(start, end + 1))
+        _seen.update((code, code - _WIDE_OFFSET) for code in range(0xFF01, 0xFF5F))
+    return text.translate(_seen)
 
 
 def contains_any(text: str, hints: tuple[str, ...]) -> bool:

@@ -7,7 +7,7 @@ input. `line` remembers whether it is inside a private key block, which reaches 
 from operable.kernel.redact.encodings import is_encoded
 from operable.kernel.redact.known_values import Known, as_known
 from operable.kernel.redact.names import HINTS as NAME_HINTS
-from operable.kernel.redact.names import MASK, contains_any
+from operable.kernel.redact.names import MASK, as_seen, contains_any
 from operable.kernel.redact.shapes import HINTS as SHAPE_HINTS
 from operable.kernel.redact.shapes import KEY_BEGINS
 from operable.kernel.redact.structure import DEPTH, mask_members, redact_prose
@@ -56,6 +56,8 @@ class Redactor:
             return False
         text = data.decode("utf-8", "surrogateescape")
         if self.known and (is_encoded(text) or self.known.data(data) is not data):
+            return False
+        if as_seen(text) != text:
             return False
         if contains_any(text, _SUSPECTS) or contains_any(text, SHAPE_HINTS):
             return False

@@ -5,7 +5,14 @@ any input. A boolean or null under a secret name stays: `supports_idempotency_ke
 """
 
 from operable.kernel.redact.names import HINTS as NAME_HINTS
-from operable.kernel.redact.names import MASK, SAFE_HEADERS, contains_any, is_counting_name, is_secret_name
+from operable.kernel.redact.names import (
+    MASK,
+    SAFE_HEADERS,
+    as_seen,
+    contains_any,
+    is_counting_name,
+    is_secret_name,
+)
 from operable.kernel.redact.shapes import HINTS as SHAPE_HINTS
 from operable.kernel.redact.urls import redact_url
 
@@ -173,7 +180,18 @@ def _option_value(flag: str, value: str) -> str:
 
 
 def redact_prose(text: str) -> str:
-    """The text with whatever looks like a secret masked; applying it again changes nothing."""
+    """The text with whatever looks like a secret masked; applying it again changes nothing.
+
+    Invisible characters in a name hide it from the rules, not from a reader: then the text is masked without them.
+    """
+    masked = _masked_prose(text)
+    if text.isascii() or (seen := as_seen(masked)) == masked:
+        return masked
+    seen_masked = _masked_prose(seen)
+    return masked if seen_masked == seen else seen_masked
+
+
+def _masked_prose(text: str) -> str:
     if not _is_suspect(text):
         return text
     from operable.kernel.redact.prose_rules import mask_prose

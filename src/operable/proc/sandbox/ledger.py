@@ -51,7 +51,8 @@ def given_up_items(what: frozenset[str]) -> list[Item]:
             if is_held
             else Item(item, "not given up", "unconfined", opened[word])
         )
-    facts = "/proc of other processes, /dev/shm and System V memory of the host, the kernel's log"
+    objects = "" if "writes" in what else ", System V memory and message queues"
+    facts = f"/proc of other processes, /dev/shm{objects} of the host, the kernel's log"
     return [
         *found,
         Item("files outside", "read", "unconfined", "all that the user can read"),

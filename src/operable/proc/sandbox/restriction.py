@@ -1,7 +1,8 @@
 """What a process gives up before it executes a program, without a sandbox around it.
 
     writes     changing any file (content, names, modes, owners, times, attributes) or the machine (clock, modules, …);
-               with a scratch folder, content and names in that one stay
+               shared memory, semaphores and message queues of the machine; with a scratch folder, content and names in
+               that one stay
     attributes modes, owners, times and attributes of files: the change succeeds and does nothing, where with `writes` alone
                it fails; for a program that unpacks itself and would end there
     network    every socket but unix sockets, and netlink to ask what interfaces there are

@@ -55,6 +55,23 @@ _ATTRIBUTES = (
     *("futimesat", "utimensat", "setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr"),
     *("lremovexattr", "fremovexattr", "removexattrat", "file_setattr"),
 )
+# Objects of the machine that are not files: no Landlock rule covers them, and they outlive the process that makes them.
+_SHARED_OBJECTS = (
+    *(
+        "shmget",
+        "shmat",
+        "shmctl",
+        "semget",
+        "semop",
+        "semctl",
+        "semtimedop",
+        "msgget",
+        "msgsnd",
+        "msgrcv",
+        "msgctl",
+    ),
+    *("mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify"),
+)
 _FEIGNED = 0  # the "error" of a call that does nothing and succeeds
 # Every CLONE_NEW flag; of time namespaces `clone` does not know, where that bit belongs to the signal.
 _NEW_SPACES = 0x7E020000
@@ -124,6 +141,7 @@ def restriction(
         code += _refuse(machine, _ATTRIBUTES, _FEIGNED)
     if writes:
         code += _refuse(machine, (*_ATTRIBUTES, *_MACHINE), errno.EPERM) + _files(machine)
+        code += _refuse(machine, _SHARED_OBJECTS, errno.EACCES)
         code += _no_namespaces(machine)
     if processes:
         code += _no_children(machine)

@@ -35,6 +35,11 @@ _NUMBERS: "dict[str, tuple[int | None, int | None]]" = {
     "unshare": (272, 97),
     # processes of its own
     "clone": (56, 220), "fork": (57, None), "vfork": (58, None),
+    # System V memory, semaphores and messages; POSIX message queues
+    "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "semget": (64, 190), "semop": (65, 193),
+    "semctl": (66, 191), "semtimedop": (220, 192), "msgget": (68, 186), "msgsnd": (69, 189), "msgrcv": (70, 188),
+    "msgctl": (71, 187), "mq_open": (240, 180), "mq_unlink": (241, 181), "mq_timedsend": (242, 182),
+    "mq_timedreceive": (243, 183), "mq_notify": (244, 184),
     # sockets and devices
     "socket": (41, 198), "socketpair": (53, 199), "ioctl": (16, 29), "fcntl": (72, 25),
     # files: modes, owners, times, attributes

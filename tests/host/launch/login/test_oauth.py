@@ -1,6 +1,7 @@
 import base64
 import hashlib
 import threading
+import time
 import urllib.request
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -87,7 +88,39 @@ def test_an_answer_to_another_question_is_refused(answer, word):
 
 
 @pytest.mark.parametrize(
-    "status, body", [(400, b"{}"), (200, b"no json"), (200, b"[]"), (200, b'{"access_token": 5}')]
+    "life",
+    [
+        "1e999",
+        "-1e999",
+        "NaN",
+        "-5",
+        "9" * 400,
+        '"soon"',
+        "true",
+        "[1]",
+        "{}",
+        "1e15",
+        '"' + "9" * 5000 + '"',
+    ],
+)
+def test_a_life_that_is_not_a_number_of_seconds_is_refused(life):
+    body = f'{{"access_token": "at", "expires_in": {life}}}'.encode()
+    with pytest.raises(Fail, match="expires_in") as caught:
+        asked({"/token": reply(200, body)}, lambda question: f"code=1&state={question['state']}")
+    assert (caught.value.category, caught.value.code) == ("authn", "OAUTH_REFUSED")
+
+
+@pytest.mark.parametrize("life", ["3600", "3600.5", '"3600"'])
+def test_a_life_in_seconds_becomes_the_time_at_which_the_token_ends(life):
+    body = f'{{"access_token": "at", "expires_in": {life}}}'.encode()
+    before = int(time.time())
+    token = asked({"/token": reply(200, body)}, lambda question: f"code=1&state={question['state']}")
+    assert before + 3600 <= token["expiresAt"] <= int(time.time()) + 3601
+
+
+@pytest.mark.parametrize(
+    "status, body",
+    [(200, b"[" * 100_000), (400, b"{}"), (200, b"no json"), (200, b"[]"), (200, b'{"access_token": 5}')],
 )
 def test_a_provider_that_gives_no_token_is_a_refusal(status, body):
     with pytest.raises(Fail) as caught:

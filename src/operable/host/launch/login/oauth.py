@@ -28,6 +28,9 @@ _ERRORS = (
     *("nothing", "invalid_request", "unauthorized_client", "access_denied", "unsupported_response_type"),
     *("invalid_scope", "server_error", "temporarily_unavailable"),
 )
+_LONGEST_LIFE = (
+    100 * 366 * 24 * 3600
+)  # of a token, in seconds: a larger number is not one that a provider means
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -114,18 +117,30 @@ def _token(client: Client, code: str, verifier: str, redirect: str) -> dict[str,
     except HTTPError as problem:
         problem.close()  # it is also the answer, and keeps the connection
         raise _refused(f"no token was given: the provider answered {problem.code}") from None
-    except (HTTPException, ValueError):
+    except (HTTPException, ValueError, RecursionError):
         raise _refused("no token was given: the provider's answer cannot be read") from None
     except OSError as problem:
         raise _refused(f"no token was given: {problem}") from problem
     if not isinstance(token, dict) or not isinstance(token.get("access_token"), str):
         raise _refused("no token was given")
-    life = token.get("expires_in")
     return {
         "accessToken": token["access_token"],
         "refreshToken": token.get("refresh_token"),
-        "expiresAt": int(time.time() + life) if isinstance(life, (int, float)) else None,
+        "expiresAt": _expiry(token.get("expires_in")),
     }
+
+
+def _expiry(life: Any) -> int | None:
+    """When the token ends, in seconds since 1970; None if the provider does not say so."""
+    if life is None:
+        return None
+    try:
+        seconds = float(life) if isinstance(life, int | float | str) else -1.0
+    except (ValueError, OverflowError):
+        seconds = -1.0
+    if isinstance(life, bool) or not 0 <= seconds <= _LONGEST_LIFE:
+        raise _refused("no token was given: `expires_in` of the provider's answer is not a number of seconds")
+    return int(time.time() + seconds)
 
 
 def _refused(why: str) -> Fail:
