@@ -8,7 +8,7 @@ Not read: XML, binary formats, encrypted files. Their words are what remains of 
 """
 
 import re
-from json import JSONDecodeError, loads
+from json import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ _QUOTES = "\"'"
 def pairs(text: str) -> "Iterator[Pair]":
     """Every named value of a text, and the words of what has no name."""
     data = _json(text) if text.lstrip()[:1] in ("{", "[") else None
+    if data is not None and _has_repeated_names(text):
+        # Readers differ in which of the values they take, so each counts.
+        yield from ((match[1], match[3]) for match in _IN_QUOTES.finditer(text))
     if data is None:
         data = _toml(text) or _yaml(text)
     if data:
@@ -55,18 +58,19 @@ def pairs(text: str) -> "Iterator[Pair]":
 def _json(text: str) -> "Any":
     for each in (text, _COMMENT.sub(lambda match: match[0] if match[0][0] == '"' else "", text)):
         try:
-            return loads(each, object_pairs_hook=_members, parse_int=str, parse_float=str)
-        except (JSONDecodeError, RecursionError):
+            return loads(each)
+        except (ValueError, RecursionError):
             continue
     return None
 
 
-def _members(members: "list[tuple[str, Any]]") -> "dict[str, Any]":
-    """An object; the values of a name that is there twice become a list, because either may be in use."""
-    found: dict[str, list[Any]] = {}
-    for name, value in members:
-        found.setdefault(name, []).append(value)
-    return {name: values if len(values) > 1 else values[0] for name, values in found.items()}
+def _has_repeated_names(text: str) -> bool:
+    from operable.kernel.json import repeated_names
+
+    try:
+        return bool(repeated_names(text))
+    except (ValueError, RecursionError):
+        return True
 
 
 def _toml(text: str) -> "Any":

@@ -43,7 +43,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{6,}+={0,2}")
 _SCHEMES = ("bearer", "basic", "token")
 # The last word of a name whose value is the secret itself, whatever it looks like.
 _PASSWORDS = frozenset("password passwd passphrase passcode pwd secret token".split())
-# What stands under such a name and is not one.
+# What a file has under such a name and is not one.
 _SETTINGS = frozenset(
     "true false none null required optional prompt keyring keychain default enabled disabled bearer".split()
 )
