@@ -17,7 +17,7 @@ PATH = "docs/reference/tool.md"
 # In the order in which an author meets them. A public name that is missing here fails the generator.
 PARTS = {
     "The tool and its commands": ("Tool", "command", "Command"),
-    "What goes out and comes in": ("Event", "Record", "Input", "Stream"),
+    "What goes out and comes in": ("Event", "Record", "Input", "Stream", "Options"),
     "What a command may ask for": ("Page", "Context", "Relay"),
     "What a command may yield besides events": ("Warn", "Progress", "ItemError", "Change", "Check"),
     "Failures": ("Fail",),
@@ -62,6 +62,7 @@ TEXTS = {
     "Record": {"": "class Author(Record): …"},
     "Input": {"": 'class NoteIn(Input, type="note hit"): …'},
     "Stream": {"": "notes: Stream[NoteIn]"},
+    "Options": {"": "class Where(Options): …"},
     "Context": {
         "": "context: Context",
         "run": "",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from operable.tool.declare.kinds import Stream as Stream
     from operable.tool.declare.records import Event as Event
     from operable.tool.declare.records import Input as Input
+    from operable.tool.declare.records import Options as Options
     from operable.tool.declare.records import Record as Record
     from operable.tool.run.context import Context as Context
     from operable.tool.run.relay import Relay as Relay
@@ -39,6 +40,7 @@ _HOMES = {
     "Warn": "operable.tool.declare.framework",
     "Event": "operable.tool.declare.records",
     "Input": "operable.tool.declare.records",
+    "Options": "operable.tool.declare.records",
     "Record": "operable.tool.declare.records",
     "Relay": "operable.tool.run.relay",
 }
@@ -52,6 +54,7 @@ __all__ = [
     "Fail",
     "Input",
     "ItemError",
+    "Options",
     "Page",
     "Progress",
     "Record",

@@ -144,7 +144,13 @@ def _closed(tool: Declaration) -> bool:
         command.function.__module__ for name in tool.names() if (command := tool.find(name)) is not None
     }
     older = [event for events, _ in tool.older.values() for event in events]
-    modules |= {model.__module__ for model in _with_nested([*all_events(tool), *older])}
+    groups = [
+        group
+        for name in tool.names()
+        if (command := tool.find(name)) is not None
+        for group in command.option_groups()
+    ]
+    modules |= {model.__module__ for model in _with_nested([*all_events(tool), *older, *groups])}
     files = [
         getattr(sys.modules.get(name), "__file__", None)
         for name in modules

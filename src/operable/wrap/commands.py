@@ -77,8 +77,8 @@ class WrappedCommand(Command):
     def _apply_function(self) -> Callable[..., Any]:
         plan, command = self._plan, self._command
 
-        def apply(changes: list[Change], context: Context) -> Iterator[Any]:
-            yield from _single(results(Upstream(plan, command, given_to(changes), context)))
+        def apply(changes: list[Change[dict[str, Any]]], context: Context) -> Iterator[Any]:
+            yield from _single(results(Upstream(plan, command, changes[0].payload, context)))
 
         return apply
 
@@ -253,12 +253,6 @@ def _consented(given: dict[str, Any], context: Context) -> bool:
     """Whether the caller lets the plan run code of the project. How a plan was made is not part of the plan."""
     asked = bool(given.pop("run_project_code", False))  # needs.CONSENT
     return asked or context.confirmed
-
-
-def given_to(changes: list[Change]) -> dict[str, Any]:
-    """The inputs of the call that was planned."""
-    found: dict[str, Any] = changes[0].given  # type: ignore[attr-defined]  # see `planned_change`
-    return found
 
 
 _packages: dict[str, str] = {}  # folder of a wrapper -> name of its package

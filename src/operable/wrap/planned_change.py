@@ -13,22 +13,14 @@ from operable.tool.declare.framework import Change
 from operable.wrap.fields import base64, put_path
 
 
-class PlannedChange(Change):
-    """A change that remembers the inputs of its call."""
-
-    __slots__ = ("given",)
-
-    def __init__(self, change: Change, given: dict[str, Any]) -> None:
-        shown = redact_value({name: value for name, value in given.items() if value not in (None, False, [])})
-        fields = _told(change.fields)
-        details = {name: value for name, value in fields.items() if name not in ("type", "action", "target")}
-        super().__init__(change.action, fields.get("target"), **details, input=_told(shown))
-        self.given = given
-
-
 def planned_change(item: Any, given: dict[str, Any]) -> Any:
     """What a planning function yields: a change gets its inputs, a notice passes."""
-    return PlannedChange(item, given) if isinstance(item, Change) else item
+    if not isinstance(item, Change):
+        return item
+    shown = redact_value({name: value for name, value in given.items() if value not in (None, False, [])})
+    fields = _told(item.fields)
+    details = {name: value for name, value in fields.items() if name not in ("type", "action", "target")}
+    return Change(item.action, fields.get("target"), **details, input=_told(shown)).carry(given)
 
 
 def _told(fields: dict[str, Any]) -> dict[str, Any]:

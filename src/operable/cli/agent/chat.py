@@ -7,24 +7,27 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from operable.cli.agent.conversation import ConversationOptions, Talk
+from operable.cli.agent.conversation import Talk
 from operable.cli.agent.manifests import read_text
 from operable.cli.agent.wire import Said
 from operable.kernel.errors import Fail
 from operable.tool.run.context import interactive_required
 
 if TYPE_CHECKING:
+    from operable.cli.agent.options import ConversationOptions
     from operable.tool import Context
 
 _HELP = "/mode ID and /model ID change how it works, /quit ends; everything else goes to the agent."
 
 
-def chatted(context: Context, wanted: ConversationOptions, messages: str | None) -> Iterator[Said]:
+def chatted(
+    context: Context, name: str, options: ConversationOptions, messages: str | None
+) -> Iterator[Said]:
     """The events of every turn, for machines; people see them."""
     if messages is None and not context.person:
-        line = shlex.join(["operable", "agent", "prompt", wanted.name, "--prompt", "TEXT"])
+        line = shlex.join(["operable", "agent", "prompt", name, "--prompt", "TEXT"])
         raise interactive_required("a conversation is typed", f"--messages FILE, or: {line}")
-    with Talk(context, wanted) as talk:
+    with Talk(context, name, options, asking=messages is None) as talk:
         if messages is None:
             _tell(f"Session {talk.session.id} with {talk.agent.manifest.name}. {_HELP}")
         said = _typed(context) if messages is None else iter(_lines(messages))

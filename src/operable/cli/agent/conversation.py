@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
@@ -38,6 +38,7 @@ from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.wire import events as e
 
 if TYPE_CHECKING:
+    from operable.cli.agent.options import ConversationOptions
     from operable.host.agent_cli import AgentCliHandle
     from operable.host.launch.installer import InstallProgress
     from operable.host.session.session import Session
@@ -48,55 +49,57 @@ TRANSCRIPT = "transcript"
 INSTALLABLE = ("AGENT_NOT_INSTALLED", "VERSION_MISMATCH")
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationOptions:
-    """What the words of `prompt` and `chat` ask for: `start`, and what only the manifest or the registry can resolve.
-
-    `start.resume` may still be our own id of a session.
+def start_of(options: ConversationOptions, *, asking: bool, continuation: str | None) -> StartOptions:
+    """What the words ask for. `resume` may still be our own id of a session; without a rule the call is denied, or asked
+    about with `asking`.
     """
-
-    name: str
-    start: StartOptions
-    options: Sequence[str] | None = None  # as ID=VALUE
-    env: Sequence[str] | None = None  # as NAME=VALUE or NAME=@FILE
-    thoughts: bool = False
-
-
-def policy_of(
-    file: str | None,
-    *,
-    allow: Sequence[str] | None,
-    deny: Sequence[str] | None,
-    ask: Sequence[str] | None,
-    asking: bool = False,
-) -> Policy:
-    """The rules of a file and those of the command line together; without a rule the call is denied, or asked about with
-    `asking`.
-    """
-    more = rules(allow=allow or (), deny=deny or (), ask=ask or ())
-    if file is None:
-        return Policy(more.rules, ASK) if asking else more
-    return load_policy(file).with_rules(more.rules)
+    policy = rules(allow=options.allow or (), deny=options.deny or (), ask=options.ask or ())
+    if options.policy is not None:
+        policy = load_policy(options.policy).with_rules(policy.rules)
+    elif asking:
+        policy = Policy(policy.rules, ASK)
+    return StartOptions(
+        options.workspace,
+        policy=policy,
+        mode=options.mode,
+        model=options.model,
+        session_id=options.session,
+        resume=options.resume,
+        continuation=continuation,
+        sandbox=options.sandbox,
+        egress=tuple(options.egress or ()),
+        may_install=options.install,
+    )
 
 
 class Talk:
     """One session that is being started, and talked in. A context manager: leaving it ends the agent."""
 
-    def __init__(self, context: Context, wanted: ConversationOptions) -> None:
+    def __init__(
+        self,
+        context: Context,
+        name: str,
+        wanted: ConversationOptions,
+        *,
+        asking: bool = False,
+        continuation: str | None = None,
+    ) -> None:
         self._context = context
+        self._name = name
         self._wanted = wanted
+        self._asked = start_of(wanted, asking=asking, continuation=continuation)
         self._deadline = None if context.timeout is None else monotonic() + context.timeout
         self._screen = Screen(context, thoughts=wanted.thoughts)
         self._session: SyncSession | None = None
         warn_of_exposed(wanted.env or (), context)
         self._env = variables(wanted.env or ())
-        self.agent: AgentCliHandle = handle(wanted.name, wanted.start.workspace)
+        self.agent: AgentCliHandle = handle(name, wanted.workspace)
         self._warn_of_unlisted_model()
 
     def __enter__(self) -> Self:
         self._session = SyncSession(self._start())
         provider = self._provider()
-        if is_unconfined(provider) and self._wanted.start.sandbox is None and not self._context.machine:
+        if is_unconfined(provider) and self._asked.sandbox is None and not self._context.machine:
             self._screen.aside(f"[notice] {UNCONFINED} (--sandbox bubblewrap confines it)")
         sandbox = NONE if is_unconfined(provider) else provider
         self._context.conclude(session=self._session.id, sandbox=sandbox)
@@ -104,14 +107,14 @@ class Talk:
 
     def _warn_of_unlisted_model(self) -> None:
         """Say that a model is passed on unchecked; one that the manifest could know is refused by the start."""
-        options = options_of(self.agent.loaded, list(self._wanted.options or ()))
-        model = self._wanted.start.model or options.get("model")
+        options = options_of(self.agent.loaded, list(self._wanted.option or ()))
+        model = self._asked.model or options.get("model")
         if model is not None and not self.agent.manifest.models.allowed:
             message = f"the manifest of {self.agent.id} lists no models: {model} is passed on unchecked"
             self._context.warn("MODEL_UNCHECKED", message)
 
     def _provider(self) -> str:
-        start = self._wanted.start
+        start = self._asked
         chosen = choose_sandbox(self.agent.loaded, start.sandbox, start.egress, start.workspace)
         return sandbox_of(chosen).provider
 
@@ -143,20 +146,20 @@ class Talk:
             reason=None if turn.end is None else turn.end.reason,
             agent_session_id=self.session.agent_session_id,
         )
-        problem = outcome(self._wanted.name, turn.end, failure)
+        problem = outcome(self._name, turn.end, failure)
         if problem is not None:
             raise problem
 
     def _message(self, text: str) -> Message:
         """With the strategy `transcript`, what was said before, by both sides, is before the message."""
-        start = self._wanted.start
+        start = self._asked
         if start.continuation != TRANSCRIPT or start.resume is None:
             return Message(text)
         return Message(quoted(spoken(read_log(Registry().session(start.resume).folder)), text))
 
     def _start(self) -> Session:
         """The session. Nothing is installed unless `--install` says so, or the person at the terminal does."""
-        install = self._wanted.start.may_install
+        install = self._asked.may_install
         try:
             return interruptible(self._started(install=install))
         except Fail as fail:
@@ -175,10 +178,10 @@ class Talk:
 
     def _address(self, fail: Fail) -> None:
         """Let hints that name a command name the agent and the workspace as they were given here."""
-        manifest, wanted = self.agent.manifest, self._wanted
-        folder = wanted.start.workspace
+        manifest = self.agent.manifest
+        folder = self._asked.workspace
         workspace = [] if folder == "." else ["--workspace", folder]
-        given = shlex.join([wanted.name, *workspace])
+        given = shlex.join([self._name, *workspace])
         names = "|".join(re.escape(name) for name in (manifest.name, manifest.id))
         command = re.compile(rf"(?<=\boperable agent )(\w+) (?:{names})(?![^\s;,])")
 
@@ -194,7 +197,7 @@ class Talk:
         """Say what is done before the agent is there; what is installed also to programs, before it is fetched."""
         if self._context.machine:
             if told.stage == "install":
-                self._context.warn("AGENT_INSTALLING", f"{self._wanted.name}: {told.message}")
+                self._context.warn("AGENT_INSTALLING", f"{self._name}: {told.message}")
         else:
             self._screen.aside(f"[{told.stage}] {told.message}")
 
@@ -204,21 +207,21 @@ class Talk:
             async with asyncio.timeout(left):
                 return await self.agent.start(self._choices(install=install))
         except TimeoutError as late:
-            doctor = shlex.join(["operable", "agent", "doctor", self._wanted.name])
+            doctor = shlex.join(["operable", "agent", "doctor", self._name])
             raise Fail(
                 "timeout",
                 "START_TIMEOUT",
-                f"{self._wanted.name} was not ready within {self._context.timeout:g} s",
-                target=self._wanted.name,
+                f"{self._name} was not ready within {self._context.timeout:g} s",
+                target=self._name,
                 hint=f"raise --timeout; to see what takes long: {doctor}",
                 exit_code=EX_TIMEOUT,
             ) from late
 
     def _choices(self, *, install: bool) -> StartOptions:
-        start = self._wanted.start
+        start = self._asked
         return replace(
             start,
-            options=options_of(self.agent.loaded, list(self._wanted.options or ())),
+            options=options_of(self.agent.loaded, list(self._wanted.option or ())),
             env=self._env,
             resume=self._resumed(),
             home=None if is_unconfined(self._provider()) else kept_home(self.agent.id, start.workspace),
@@ -229,7 +232,7 @@ class Talk:
         )
 
     def _resumed(self) -> str | None:
-        start = self._wanted.start
+        start = self._asked
         if start.resume is None or start.continuation == TRANSCRIPT:
             return None
         return agents_own_id(start.resume)

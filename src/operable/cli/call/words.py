@@ -16,6 +16,7 @@ import os
 from operable.cli.variables import variables
 from operable.kernel.errors import EX_CANTCREAT, Fail
 from operable.state.paths import VARIABLES
+from operable.tool import Options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,25 @@ TIMEOUT = 600.0
 GRACE = 9.0
 _MACHINE_FLAGS = ("--output", "--format")
 _WORDS = ("--output", "jsonl")
+
+
+class JudgedCall(Options):
+    """How a tool is called and judged.
+
+    validate: ask the tool for its schema first, and check every event against it; refuse to start without one
+    accept_partial: partial results are good enough
+    unbounded: the stream has no end of its own: it needs no summary
+    exact: call it with exactly these words
+    inherit: pass this variable of our environment on to the tool; NAME or PREFIX_*
+    env: give the tool this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not be on a command line
+    """
+
+    validate: bool = False
+    accept_partial: bool = False
+    unbounded: bool = False
+    exact: bool = False
+    inherit: list[str] | None = None
+    env: list[str] | None = None
 
 
 def machine_words(words: Sequence[str], *, exact: bool = False) -> list[str]:
@@ -51,27 +71,18 @@ def adoption() -> Adoption:
     return Adoption(wanted=cli.own_process)
 
 
-def call_options(
-    relay: Relay,
-    tools: Sequence[str],
-    *,
-    validate: bool,
-    accept_partial: bool,
-    unbounded: bool,
-    inherit: Sequence[str] | None,
-    env: Sequence[str] | None,
-) -> CallOptions:
+def call_options(relay: Relay, tools: Sequence[str], judged: JudgedCall) -> CallOptions:
     """What the options of the command mean for the call, inside its `adoption`."""
     from operable.proc.tree.orphans import Adoption
 
     options: CallOptions = {
         "stdin": standard_input(),
-        "inherit": (*VARIABLES, *map(own_variables, tools), *(inherit or ())),
-        "env": variables(env or ()) | Adoption.variables(),
+        "inherit": (*VARIABLES, *map(own_variables, tools), *(judged.inherit or ())),
+        "env": variables(judged.env or ()) | Adoption.variables(),
         "timeout": relay.timeout,
-        "validate": validate,
-        "accept_partial": accept_partial,
-        "unbounded": True if unbounded else None,
+        "validate": judged.validate,
+        "accept_partial": judged.accept_partial,
+        "unbounded": True if judged.unbounded else None,
     }
     if not relay.machine:
         from operable.cli.call.relay import Diagnostics

@@ -9,7 +9,7 @@ is excused. A tool that reads needs an argument that says so, as in a shell: `ou
 from __future__ import annotations
 
 from operable.cli.call.events import VerdictEvent
-from operable.cli.call.words import GRACE, TIMEOUT
+from operable.cli.call.words import GRACE, TIMEOUT, JudgedCall
 from operable.tool import Fail, Relay, command
 
 SEPARATOR = ":::"
@@ -28,12 +28,7 @@ SEPARATOR = ":::"
 def pipe(
     *words: str,
     separator: str = SEPARATOR,
-    validate: bool = False,
-    accept_partial: bool = False,
-    unbounded: bool = False,
-    exact: bool = False,
-    inherit: list[str] | None = None,
-    env: list[str] | None = None,
+    judged: JudgedCall,
     relay: Relay,
 ) -> list[VerdictEvent]:
     """Run tools in a row, with one verdict for each. Write -- before the first.
@@ -41,7 +36,6 @@ def pipe(
     words: the command lines of the tools, with ::: between them; --output jsonl is added to each that chooses no output
     separator: the word between two command lines
     validate: ask each tool for its schema first, and check every event against it; refuse to start without one
-    accept_partial: partial results are good enough
     unbounded: the streams have no end of their own: they need no summary
     exact: call the tools with exactly these words
     inherit: pass this variable of our environment on to the tools; NAME or PREFIX_*
@@ -54,21 +48,13 @@ def pipe(
     stages = split(words, separator)
     tools = [stage[0] for stage in stages]
     with adoption() as looked_after:
-        options = call_options(
-            relay,
-            tools,
-            validate=validate,
-            accept_partial=accept_partial,
-            unbounded=unbounded,
-            inherit=inherit,
-            env=env,
-        )
+        options = call_options(relay, tools, judged)
         pass_on(
-            piped([machine_words(stage, exact=exact) for stage in stages], **options),
+            piped([machine_words(stage, exact=judged.exact) for stage in stages], **options),
             relay,
             tools,
             looked_after,
-            env,
+            judged.env,
         )
     return []  # the verdicts have been reported, in their place
 

@@ -7,7 +7,7 @@ whatever the verdict is, whole or not at all, readable by its owner only. `opera
 
 from __future__ import annotations
 
-from operable.cli.call.words import GRACE, TIMEOUT
+from operable.cli.call.words import GRACE, TIMEOUT, JudgedCall
 from operable.tool import Relay, command
 
 
@@ -28,12 +28,7 @@ def record(
     to: str,
     force: bool = False,
     redact: bool = True,
-    validate: bool = False,
-    accept_partial: bool = False,
-    unbounded: bool = False,
-    exact: bool = False,
-    inherit: list[str] | None = None,
-    env: list[str] | None = None,
+    judged: JudgedCall,
     relay: Relay,
 ) -> None:
     """Run a tool, judge its stream and keep it in a file. Write -- before the tool, so that its options are its own.
@@ -43,12 +38,6 @@ def record(
     to: the file to write
     force: write it though there is one already
     redact: keep the output as it is; arguments and diagnostics are redacted always
-    validate: ask the tool for its schema first, and check every event against it; refuse to start without one
-    accept_partial: partial results are good enough
-    unbounded: the stream has no end of its own: it needs no summary
-    exact: call it with exactly these words
-    inherit: pass this variable of our environment on to the tool; NAME or PREFIX_*
-    env: give the tool this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not be on a command line
     """
     from operable.cli.call.relay import pass_on
     from operable.cli.call.words import adoption, call_options, check_target, machine_words
@@ -56,22 +45,14 @@ def record(
 
     check_target(to, force=force)
     with adoption() as looked_after:
-        options = call_options(
-            relay,
-            [tool],
-            validate=validate,
-            accept_partial=accept_partial,
-            unbounded=unbounded,
-            inherit=inherit,
-            env=env,
-        )
+        options = call_options(relay, [tool], judged)
         relay.conclude(cassette=to)
         pass_on(
-            recorded(machine_words([tool, *arguments], exact=exact), to, redact=redact, **options),
+            recorded(machine_words([tool, *arguments], exact=judged.exact), to, redact=redact, **options),
             relay,
             [tool],
             looked_after,
-            env,
+            judged.env,
         )
 
 

@@ -10,7 +10,7 @@ started ends with it, also one that made a session of its own, and also after ki
 
 from __future__ import annotations
 
-from operable.cli.call.words import GRACE, TIMEOUT
+from operable.cli.call.words import GRACE, TIMEOUT, JudgedCall
 from operable.tool import Relay, command
 
 
@@ -28,41 +28,26 @@ from operable.tool import Relay, command
 def run(
     tool: str,
     *arguments: str,
-    validate: bool = False,
-    accept_partial: bool = False,
-    unbounded: bool = False,
-    exact: bool = False,
-    inherit: list[str] | None = None,
-    env: list[str] | None = None,
+    judged: JudgedCall,
     relay: Relay,
 ) -> None:
     """Run a tool and judge its stream. Write -- before the tool, so that its options are its own.
 
     tool: the program to call
     arguments: its arguments; --output jsonl is added when they choose no output
-    validate: ask the tool for its schema first, and check every event against it; refuse to start without one
-    accept_partial: partial results are good enough
-    unbounded: the stream has no end of its own: it needs no summary
-    exact: call it with exactly these words
-    inherit: pass this variable of our environment on to the tool; NAME or PREFIX_*
-    env: give the tool this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not be on a command line
     """
     from operable.cli.call.relay import pass_on
     from operable.cli.call.words import adoption, call_options, machine_words
     from operable.run import call
 
     with adoption() as looked_after:
-        options = call_options(
+        options = call_options(relay, [tool], judged)
+        pass_on(
+            call(machine_words([tool, *arguments], exact=judged.exact), **options),
             relay,
             [tool],
-            validate=validate,
-            accept_partial=accept_partial,
-            unbounded=unbounded,
-            inherit=inherit,
-            env=env,
-        )
-        pass_on(
-            call(machine_words([tool, *arguments], exact=exact), **options), relay, [tool], looked_after, env
+            looked_after,
+            judged.env,
         )
 
 

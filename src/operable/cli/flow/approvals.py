@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from operable.cli.flow.input import addressed
-from operable.cli.flow.work import Planned, warned
+from operable.cli.flow.work import warned
 from operable.cli.flow.work_events import FlowApproval
 from operable.flow.approve import local_approvals
 from operable.flow.errors import FlowError
@@ -32,7 +32,7 @@ def planned_grant(
     instance_id: str | None,
     signer: str | None,
     key: str | None,
-) -> Iterator[Change | Warn]:
+) -> Iterator[Change[Callable[[], FlowApproval]] | Warn]:
     """The approval as a plan: bound to what the task is now. Who may not approve it is refused already."""
     approver = by or by_whom.account
     with addressed(source):
@@ -66,10 +66,9 @@ def planned_grant(
     yield from warned(local_approvals.scope_warnings(selected.task, by_whom.believing(), approver=approver))
     unbound = unbound_of(selected, bound)
     yield from warned(unbound_warnings(unbound))
-    yield Planned(
+    yield Change(
         "approve",
         f"{selected.workflow['id']}/{selected.task['id']}",
-        grant,
         runs=disclosed(selected, bound),
         task_hash=bound.task_hash,
         manifest_digest=bound.manifest_digest,
@@ -79,7 +78,7 @@ def planned_grant(
         approver_from=_origin(by),
         reason=reason,
         ttl_s=ttl,
-    )
+    ).carry(grant)
 
 
 def _origin(by: str | None) -> str:
@@ -89,7 +88,7 @@ def _origin(by: str | None) -> str:
 
 def planned_revocation(
     approval_id: str, by_whom: Caller, *, by: str | None, reason: str | None
-) -> Change | None:
+) -> Change[Callable[[], FlowApproval]] | None:
     """None when it was revoked already."""
     with addressed(approval_id):
         found = local_approvals.listed(by_whom.approvals)
@@ -118,6 +117,5 @@ def planned_revocation(
             done = local_approvals.revoke(by_whom.approvals, approval_id, by=who, reason=reason)
         return FlowApproval(**done)
 
-    return Planned(
-        "revoke", approval_id, take_back, workflow_id=approval["workflow_id"], task_id=approval["task_id"]
-    )
+    found_in = {name: approval[name] for name in ("workflow_id", "task_id")}
+    return Change("revoke", approval_id, **found_in).carry(take_back)

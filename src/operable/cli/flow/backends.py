@@ -1,7 +1,7 @@
 """What the commands of `operable flow` share that plan, apply, prune and inspect: one application, planned and then done.
 
-A planned job carries the whole application along, out of sight: the second phase applies exactly what the first one planned,
-and refuses when the backend has changed in between.
+A planned job carries the whole application as its payload: the second phase applies exactly what the first one planned, and
+refuses when the backend has changed in between.
 """
 
 from __future__ import annotations
@@ -47,23 +47,6 @@ class Application:
         return [_applied(action) for action in result["actions"] if action["action"] != "unchanged"]
 
 
-class PlannedStep(Change):
-    """A step of an application; people and digests see its fields, the second phase takes the application from it."""
-
-    __slots__ = ("application",)
-
-    def __init__(self, step: JobStep, application: Application) -> None:
-        super().__init__(
-            _VERBS[step.action],
-            step.name,
-            job_id=step.job_id,
-            adopted_from_job_id=step.adopted_from,
-            changes=list(step.changes) or None,
-            fingerprint=step.fingerprint,
-        )
-        self.application = application
-
-
 _VERBS = {"created": "create", "updated": "update", "adopted": "adopt", "pruned": "prune"}
 
 
@@ -99,7 +82,7 @@ def local_home(home: str | None) -> str:
         return home_of(os.environ, home)
 
 
-def planned(work: Application) -> Iterator[Change | Warn]:
+def planned(work: Application) -> Iterator[Change[Application] | Warn]:
     """The first phase: what would be done, and what the backend only half does."""
     warnings: list[str] = []
     steps = work.steps(warnings)
@@ -107,14 +90,23 @@ def planned(work: Application) -> Iterator[Change | Warn]:
         yield Warn("CAPABILITY_MISSING", text)
     for step in steps:
         if step.action != "unchanged":
-            yield PlannedStep(step, work)
+            yield _change(step).carry(work)
 
 
-def done(changes: list[Change]) -> list[AppliedJob]:
+def _change(step: JobStep) -> Change:
+    return Change(
+        _VERBS[step.action],
+        step.name,
+        job_id=step.job_id,
+        adopted_from_job_id=step.adopted_from,
+        changes=list(step.changes) or None,
+        fingerprint=step.fingerprint,
+    )
+
+
+def done(changes: list[Change[Application]]) -> list[AppliedJob]:
     """The second phase. A list: it is done as a whole before it is reported."""
-    first = changes[0]
-    assert isinstance(first, PlannedStep)  # noqa: S101 - `planned` makes no others
-    return first.application.done(tuple(change["fingerprint"] for change in changes))
+    return changes[0].payload.done(tuple(change["fingerprint"] for change in changes))
 
 
 def views(work: Application, context: Context) -> Iterator[PlannedJob | Warn]:

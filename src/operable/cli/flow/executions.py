@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from operable.cli.flow.input import addressed
-from operable.cli.flow.work import Planned, warned, work_of
+from operable.cli.flow.work import warned
 from operable.cli.flow.work_events import FlowExecution, FlowTask
 from operable.flow.manifest.selection import select
 from operable.flow.run.caller import Caller, bind
@@ -27,7 +27,9 @@ _VOLATILE = ("ok", "execution_id", "timestamp", "source")
 _OF_PLAN = ("source", "status", "command")
 
 
-def planned_execution(manifest: Any, task: str, by: Caller, options: ExecOptions, source: str) -> Change:
+def planned_execution(
+    manifest: Any, task: str, by: Caller, options: ExecOptions, source: str
+) -> Change[Callable[[], Any]]:
     with addressed(source):
         shown = preview(manifest, task, by, options)
         runs = _disclosed(manifest, task, by, options)
@@ -37,13 +39,12 @@ def planned_execution(manifest: Any, task: str, by: Caller, options: ExecOptions
         with addressed(source, task, by=by, workflow=options.workflow_id):
             return execute(manifest, task, by, options)
 
-    return Planned(
+    return Change(
         "execute",
         f"{place['workflow_id']}/{place['task_id']}",
-        work,
         runs=runs,
         preview={name: value for name, value in shown.items() if name not in _VOLATILE},
-    )
+    ).carry(work)
 
 
 def _disclosed(manifest: Any, task: str, by: Caller, options: ExecOptions) -> dict[str, Any]:
@@ -53,9 +54,9 @@ def _disclosed(manifest: Any, task: str, by: Caller, options: ExecOptions) -> di
     return disclosed(selected, bound) | ({"agent": options.agent} if options.agent else {})
 
 
-def executed(changes: list[Change], context: Context) -> Iterator[FlowExecution | Warn]:
+def executed(changes: list[Change[Callable[[], Any]]], context: Context) -> Iterator[FlowExecution | Warn]:
     for change in changes:
-        answer = work_of(change)()
+        answer = change.payload()
         if not context.machine:
             context.show(answer["result"]["stdout"])
             if printed := answer["result"]["stderr"].rstrip("\n"):
@@ -73,29 +74,30 @@ def executed(changes: list[Change], context: Context) -> Iterator[FlowExecution 
             context.conclude(exit_code=_FAILED)
 
 
-def planned_run(manifest: Any, by: Caller, options: RunOptions, source: str) -> Iterator[Change | Warn]:
-    """One change per task that could run; the first of them has the run."""
+def planned_run(
+    manifest: Any, by: Caller, options: RunOptions, source: str
+) -> Iterator[Change[WorkflowRun] | Warn]:
+    """One change per task that could run, each with the whole run."""
     with addressed(source):
         run = WorkflowRun(manifest, by, options)
         shown = run.preview()
     yield from warned(shown["warnings"])
     for task in shown["tasks"]:
         if task["status"] == "planned":
-            yield Planned(
+            yield Change(
                 "run",
                 f"{task['source']['workflow_id']}/{task['source']['task_id']}",
-                lambda: run,
                 runs=_disclosed(manifest, task["source"]["task_id"], by, _each(options)),
                 task={name: value for name, value in task.items() if name not in _OF_PLAN},
-            )
+            ).carry(run)
 
 
 def _each(options: RunOptions) -> ExecOptions:
     return replace(options.each, workflow_id=options.workflow_id)
 
 
-def ran(changes: list[Change], context: Context) -> Iterator[FlowTask | Warn]:
-    run: WorkflowRun = work_of(changes[0])()
+def ran(changes: list[Change[WorkflowRun]], context: Context) -> Iterator[FlowTask | Warn]:
+    run = changes[0].payload
     with addressed(changes[0].target):
         for record in run:
             task = record["source"]["task_id"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from operable.cli.flow.backend_events import RegisteredFlow, RegisteredManifest, RegistryChange
 from operable.cli.flow.backends import local_home
@@ -23,15 +23,11 @@ _PROBLEMS = {
 }
 
 
-class KeptManifest(Change):
-    """An addition to the registry; the manifest goes along out of sight, and its digest in sight."""
+class KeptManifest(NamedTuple):
+    """What an addition to the registry carries: the plan shows the digest of the manifest only."""
 
-    __slots__ = ("home", "manifest")
-
-    def __init__(self, home: str, name: str, manifest: Any, imported_from: str | None = None) -> None:
-        verb = "replace" if registry.exists(home, name) else "add"
-        super().__init__(verb, name, digest=canonical_digest(manifest), imported_from=imported_from)
-        self.home, self.manifest = home, manifest
+    home: str
+    manifest: Any
 
 
 def listed(home: str | None) -> Iterator[RegisteredFlow]:
@@ -48,7 +44,7 @@ def shown(name: str, home: str | None) -> Iterator[RegisteredManifest]:
     yield RegisteredManifest(name=name, manifest=found["manifest"])
 
 
-def planned_addition(file: str, name: str | None, home: str | None) -> Iterator[Change]:
+def planned_addition(file: str, name: str | None, home: str | None) -> Iterator[Change[KeptManifest]]:
     place = local_home(home)
     chosen = name or ("" if file == "-" else registry.default_name(file))
     if not chosen:
@@ -56,23 +52,24 @@ def planned_addition(file: str, name: str | None, home: str | None) -> Iterator[
     yield _addition(place, chosen, read_manifest(file), None)
 
 
-def planned_import(folder: str, name: str | None, home: str | None) -> Iterator[Change]:
+def planned_import(folder: str, name: str | None, home: str | None) -> Iterator[Change[KeptManifest]]:
     place = local_home(home)
     with addressed(folder):
         path, _, manifest = discover(folder)
     yield _addition(place, name or name_of(folder), manifest, os.path.abspath(path))
 
 
-def _addition(home: str, name: str, manifest: Any, imported_from: str | None) -> Change:
+def _addition(home: str, name: str, manifest: Any, imported_from: str | None) -> Change[KeptManifest]:
     with addressed(imported_from or name):
         require_valid(manifest)
-        return KeptManifest(home, name, manifest, imported_from)
+        verb = "replace" if registry.exists(home, name) else "add"
+        change = Change(verb, name, digest=canonical_digest(manifest), imported_from=imported_from)
+        return change.carry(KeptManifest(home, manifest))
 
 
-def added(change: Change) -> RegistryChange:
-    assert isinstance(change, KeptManifest)  # noqa: S101 - no caller plans others
+def added(change: Change[KeptManifest]) -> RegistryChange:
     with addressed(change.target):
-        done = registry.add(change.home, change.target, change.manifest)
+        done = registry.add(change.payload.home, change.target, change.payload.manifest)
     return RegistryChange(
         name=done["name"],
         action="replaced" if done["overwritten"] else "added",

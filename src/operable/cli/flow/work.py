@@ -1,41 +1,26 @@
-"""What the commands of `operable flow` share that run tasks or ask about them: who calls, and what is planned.
+"""What the commands of `operable flow` share that run tasks or ask about them: who calls, and what was said.
 
-A planned execution carries its work along, out of sight: the second phase runs exactly what the first one has shown.
+What they plan carries its work along as the payload of the change: the second phase runs exactly what the first one has
+shown.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from operable.cli.flow.input import addressed
 from operable.flow.operation import current_folder
 from operable.flow.run.caller import Caller
 from operable.kernel.errors import Fail
-from operable.tool import Change, Warn
+from operable.tool import Warn
 
 
 def caller(home: str | None = None) -> Caller:
     """The user of this command."""
     with addressed("."):
         return Caller(current_folder(), dict(os.environ), home)
-
-
-class Planned(Change):
-    """A change that knows how it is done. People and digests see its fields only."""
-
-    __slots__ = ("work",)
-
-    def __init__(self, action: str, target: str, work: Callable[[], Any], **fields: Any) -> None:
-        super().__init__(action, target, **fields)
-        self.work = work
-
-
-def work_of(change: Change) -> Callable[[], Any]:
-    assert isinstance(change, Planned)  # noqa: S101 - these commands plan no others
-    work: Callable[[], Any] = change.work
-    return work
 
 
 def warned(texts: list[str]) -> Iterator[Warn]:

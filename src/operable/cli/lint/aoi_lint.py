@@ -10,13 +10,12 @@ from __future__ import annotations
 import sys
 
 from operable.cli import VERSION
-from operable.cli.lint.events import CharacteristicVerdict, Explanation, FindingEvent
+from operable.cli.lint.events import CharacteristicVerdict, Explanation, FindingEvent, LintRequest
 from operable.tool import Context, Progress, Tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
 
 SCHEMA_NAME = "org.operable.lint.events"
 SCHEMA_VERSION = "1.0.0"
@@ -41,54 +40,16 @@ tool = Tool(
 )
 def lint(
     *tools: str,
-    profile: str | None = None,
-    only: list[str] | None = None,
-    skip: list[str] | None = None,
-    command: list[str] | None = None,
-    fail_on: Literal["must", "should"] = "must",
-    baseline: str | None = None,
-    save_baseline: str | None = None,
-    report: list[str] | None = None,
-    jobs: int = 0,
-    patience: float = 3.0,
-    confine: bool = True,
+    request: LintRequest,
     context: Context,
 ) -> Iterator[FindingEvent | CharacteristicVerdict | Progress]:
     """Lint tools: run them for real, confined, and say what conforms and what does not.
 
     tools: programs
-    profile: what discovery cannot say: arguments that work, setup, state; aoi-lint.toml beside the tool by default
-    only: run only this check, by number or name; may be repeated
-    skip: leave this check out; may be repeated
-    command: look only at this command; may be repeated
-    fail_on: the least level that makes the run fail
-    baseline: failures that are written in this file do not make the run fail
-    save_baseline: write the failures of this run into this file
-    report: write a report, as FORMAT=FILE: json, sarif, junit, markdown, html or badge; may be repeated
-    jobs: how many commands are looked at side by side; 0: as suits this machine
-    patience: seconds of silence that are waited for
-    confine: do not use a sandbox; what needs one is then untested
     """
     from operable.cli.lint.session import linted
-    from operable.lint.engine import LintOptions
 
-    yield from linted(
-        context,
-        tools,
-        LintOptions(
-            profile=profile,
-            only=tuple(only or ()),
-            skip=tuple(skip or ()),
-            commands=tuple(command or ()),
-            jobs=jobs,
-            confine=confine,
-            patience=patience,
-        ),
-        fail_on=fail_on,
-        baseline=baseline,
-        save_baseline=save_baseline,
-        report=report or (),
-    )
+    yield from linted(context, tools, request)
 
 
 @tool.command(

@@ -1,12 +1,44 @@
-"""The events of `aoi-lint`: what one check found, and what follows for one characteristic of one command."""
+"""The events of `aoi-lint`: what one check found, and what follows for one characteristic of one command.
+
+`LintRequest` is what `aoi-lint` and `operable lint` are asked for.
+"""
 
 from __future__ import annotations
 
-from operable.tool import Event, Record
+from operable.tool import Event, Options, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Literal
+
+
+class LintRequest(Options):
+    """Which checks run, on what, and what becomes of the findings.
+
+    profile: what discovery cannot say: arguments that work, setup, state; aoi-lint.toml beside the tool by default
+    only: run only this check, by number or name; may be repeated
+    skip: leave this check out; may be repeated
+    command: look only at this command; may be repeated
+    fail_on: the least level that makes the run fail
+    baseline: failures that are written in this file do not make the run fail
+    save_baseline: write the failures of this run into this file
+    report: write a report, as FORMAT=FILE: json, sarif, junit, markdown, html or badge; may be repeated
+    jobs: how many commands are looked at side by side; 0: as suits this machine
+    patience: seconds of silence that are waited for
+    confine: do not use a sandbox; what needs one is then untested
+    """
+
+    profile: str | None = None
+    only: list[str] | None = None
+    skip: list[str] | None = None
+    command: list[str] | None = None
+    fail_on: Literal["must", "should"] = "must"
+    baseline: str | None = None
+    save_baseline: str | None = None
+    report: list[str] | None = None
+    jobs: int = 0
+    patience: float = 3.0
+    confine: bool = True
 
 
 class Evidence(Record):

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import indent
-from typing import Any, Literal
+from typing import Any
 
-from operable.cli.lint.events import CharacteristicVerdict, Evidence, Explanation, FindingEvent
+from operable.cli.lint.events import CharacteristicVerdict, Evidence, Explanation, FindingEvent, LintRequest
 from operable.kernel.errors import EX_DATAERR, Fail
 from operable.lint import engine
 from operable.lint.check import Level, LintCheck, LintFinding
@@ -38,21 +38,25 @@ _STYLES = {
 def linted(
     context: Context,
     tools: Sequence[str],
-    options: engine.LintOptions,
-    *,
-    fail_on: Literal["must", "should"],
-    baseline: str | None,
-    save_baseline: str | None,
-    report: Sequence[str],
+    request: LintRequest,
 ) -> Iterator[FindingEvent | CharacteristicVerdict | Progress]:
     """Everything that is to be said of these tools; the exit status is concluded before the verdicts."""
     if not tools:
         raise Fail("usage", "MISSING_OPERAND", "Which tool?", target="TOOLS", hint="aoi-lint TOOL")
-    targets = parse_targets(report)
-    if save_baseline is not None:
-        check_writable(save_baseline)
-    known = _known(baseline)
-    level: Level = "SHOULD" if fail_on == "should" else "MUST"
+    targets = parse_targets(request.report or ())
+    if request.save_baseline is not None:
+        check_writable(request.save_baseline)
+    known = _known(request.baseline)
+    level: Level = "SHOULD" if request.fail_on == "should" else "MUST"
+    options = engine.LintOptions(
+        profile=request.profile,
+        only=tuple(request.only or ()),
+        skip=tuple(request.skip or ()),
+        commands=tuple(request.command or ()),
+        jobs=request.jobs,
+        confine=request.confine,
+        patience=request.patience,
+    )
     reports: list[engine.Report] = []
     failed = 0
     for tool in tools:
@@ -79,8 +83,8 @@ def linted(
             for pair in pairs:
                 yield _verdict(job.report.tool, pair)
     with _told(context, _closing(reports, failed)):
-        if save_baseline is not None:
-            _save(save_baseline, reports)
+        if request.save_baseline is not None:
+            _save(request.save_baseline, reports)
         _write_all(targets, reports, level, known)
 
 

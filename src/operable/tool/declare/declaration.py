@@ -99,11 +99,22 @@ class Command:
 
     def stream_model(self) -> type[Record] | None:
         """The class of the items of structured input, when this command takes any."""
-        _ = self.params
-        for value in self.injected.values():
-            if isinstance(value, StreamOf):
-                return value.model
+        for name in self.streams():
+            model: type[Record] = self.injected[name].model
+            return model
         return None
+
+    def streams(self) -> list[str]:
+        """The parameters that take structured input: none, or one."""
+        _ = self.params
+        return [name for name, what in self.injected.items() if isinstance(what, StreamOf)]
+
+    def option_groups(self) -> list[type[Record]]:
+        """The classes of options that it shares with other commands."""
+        from operable.tool.declare.signature import is_group
+
+        _ = self.params
+        return [what for what in self.injected.values() if is_group(what)]
 
     def assurances(self) -> dict[str, Any]:
         """What holds a command to its declaration, for the capability manifest; `explained` is the same for people."""

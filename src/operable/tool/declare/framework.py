@@ -7,7 +7,22 @@ from operable.tool.json_text import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Generic
+
+    from typing_extensions import TypeVar
+
+    P = TypeVar("P", default=None)
+    Q = TypeVar("Q")
+else:
+    P = None
+
+    class Generic:
+        """Stands for that of `typing`, which costs more than half an interpreter start: `Change[Job]` is `Change`."""
+
+        __slots__ = ()
+
+        def __class_getitem__(cls, _: object) -> type:
+            return cls
 
 
 class FrameworkNotice:
@@ -43,13 +58,23 @@ class Progress(FrameworkNotice):
         super().__init__("progress", done=done, total=total, message=message, unit=unit)
 
 
-class Change(FrameworkNotice):
-    """One planned side effect: what would be done to what. The apply phase gets exactly these values back."""
+class Change(FrameworkNotice, Generic[P]):
+    """One planned side effect: what would be done to what. The apply phase gets exactly these values back.
 
-    __slots__ = ()
+    `carry` attaches a value that only the apply phase sees: it is in no event and no digest.
+    """
+
+    __slots__ = ("payload",)
 
     def __init__(self, action: str, target: str | None = None, **details: Any) -> None:
         super().__init__("plan", action=action, target=target, **details)
+        self.payload: P = None  # type: ignore[assignment]  # until it is given one, the parameter is None
+
+    def carry(self, payload: Q) -> Change[Q]:
+        """The same change with a value for the apply phase, its `payload`."""
+        carrying: Any = self
+        carrying.payload = payload
+        return carrying  # type: ignore[no-any-return]
 
     @property
     def action(self) -> str:

@@ -1,4 +1,4 @@
-"""Typed plain values: `Record` and what is made of it, `Event` (goes out) and `Input` (comes in).
+"""Typed plain values: `Record` and what is made of it, `Event` (goes out), `Input` (comes in) and `Options`.
 
 A class body of annotations becomes slots, a keyword constructor and a JSON encoder. The first instances of a class
 are built and encoded by general code. Once there are `MANY`, constructor and encoder are generated for that class in
@@ -139,6 +139,7 @@ class Record(metaclass=_RecordType):
         # Of an Input: the upstream event types it takes; none named = any.
         accepted_types: ClassVar[tuple[str, ...]]
     _typed = False  # does the JSON of this class carry a `type`?
+    _grouped = False  # does a parameter of this class become one option per field?
     _made = 0
 
     def __init__(self, /, **values: Any) -> None:
@@ -192,6 +193,16 @@ class Input(Record):
 
         @property
         def line_number(self) -> int: ...
+
+
+class Options(Record):
+    """Options that several commands share. A keyword-only parameter of such a class becomes one option per field.
+
+    The docstring of a subclass gives the help of each option in lines `name: text`, as that of a command does; the same
+    line in the docstring of a command wins.
+    """
+
+    _grouped = True
 
 
 _kinds: dict[type[Record], dict[str, ValueKind]] = {}

@@ -7,7 +7,6 @@ write.
 
 from __future__ import annotations
 
-from operable.tool.declare.kinds import StreamOf
 from operable.tool.declare.signature import declared
 
 TYPE_CHECKING = False
@@ -113,7 +112,7 @@ def _effects(command: Command) -> Iterator[str]:
     ):
         if value is not None and value <= 0:
             yield f"{name} must be positive or None"
-    if sum(isinstance(what, StreamOf) for what in command.injected.values()) > 1:
+    if len(command.streams()) > 1:
         yield "it can read one stream"
 
 

@@ -23,7 +23,7 @@ GUARDS = ("dry_run", "confirm", "confirm_count", "idempotency_key")
 class Param:
     """One argument of a command: an operand, an option or a flag."""
 
-    __slots__ = ("_secret", "default", "kind", "many", "name", "operand", "required", "spread")
+    __slots__ = ("_secret", "default", "group", "kind", "many", "name", "operand", "required", "spread")
 
     def __init__(
         self,
@@ -36,6 +36,7 @@ class Param:
         many: bool = False,
         spread: bool = False,
         secret: bool = False,
+        group: str = "",
     ) -> None:
         self.name = name
         self.kind = kind
@@ -45,6 +46,7 @@ class Param:
         self.many = many  # an operand that takes all the remaining words
         self.spread = spread  # declared as *name: passed as separate arguments
         self._secret = secret
+        self.group = group  # the parameter of the function whose `Options` this is a field of; "": its own
 
     @property
     def secret(self) -> bool:
@@ -96,15 +98,20 @@ def _params(
     if code.co_flags & _ANY_NUMBER_OF_OPERANDS:
         operands.append(names[count + keyword_count])
     for name in (*operands, *names[count : count + keyword_count]):
-        if guarded and name.rstrip("_") in GUARDS:
-            msg = f"{command} mutates: --{name.replace('_', '-')} guards it, and cannot be a parameter of its own"
-            raise TypeError(msg)
+        _refuse_guard(name, command, guarded=guarded)
         annotation = function.__annotations__.get(name, "str")
         what = _injected(annotation, function)
         if what is not None:
             injected[name] = what
             continue
         kind = kind_of(annotation, function.__globals__)
+        if kind.base == "record" and is_group(kind.model):
+            if name in operands or name in defaults:
+                msg = f"{command}: write {name!r}, a group of options, after the * and without a default"
+                raise TypeError(msg)
+            injected[name] = kind.model
+            yield from _grouped(name, kind.model, command, guarded=guarded, secrets=secrets)
+            continue
         spread = name in operands and name not in names[: count + keyword_count]
         repeatable = name in operands and kind.base == "array"
         yield Param(
@@ -119,6 +126,37 @@ def _params(
             spread=spread,
             secret=name in secrets,
         )
+
+
+def is_group(what: Any) -> bool:
+    """Whether this is a class of `Options`."""
+    return getattr(what, "_grouped", False) is True
+
+
+def _grouped(
+    parameter: str, model: Any, command: str, *, guarded: bool, secrets: tuple[str, ...]
+) -> Iterable[Param]:
+    """The options of one group, in the order of its fields."""
+    from operable.tool.declare.records import REQUIRED, field_kinds
+
+    kinds = field_kinds(model)
+    for name, default in model.__fields__.items():
+        _refuse_guard(name, command, guarded=guarded)
+        required = default is REQUIRED
+        yield Param(
+            name,
+            kinds[name],
+            default=None if required else default,
+            required=required and kinds[name].base != "boolean",
+            secret=name in secrets,
+            group=parameter,
+        )
+
+
+def _refuse_guard(name: str, command: str, *, guarded: bool) -> None:
+    if guarded and name.rstrip("_") in GUARDS:
+        msg = f"{command} mutates: --{name.replace('_', '-')} guards it, and cannot be a parameter of its own"
+        raise TypeError(msg)
 
 
 def _injected(annotation: Any, function: Callable[..., Any]) -> Any:

@@ -1,7 +1,8 @@
 """Help for people, from what the author declared: docstring, signature, examples.
 
 A docstring line `name: text` with the name of a parameter is the help of that parameter; it may go on over lines that are
-indented deeper. Everything else is the description. The text is the same everywhere; a terminal gets it `fitted`.
+indented deeper. Everything else is the description. The options of a group have their help in the docstring of its class.
+The text is the same everywhere; a terminal gets it `fitted`.
 """
 
 from __future__ import annotations
@@ -48,10 +49,19 @@ def parameter_help(command: Command) -> dict[str, str]:
 
 def _read(command: Command) -> tuple[str, dict[str, str]]:
     names = {name: param.name for param in command.params for name in (param.name, param.flag)}
+    shared: dict[str, str] = {}
+    for group in command.option_groups():
+        shared |= _parsed(group.__doc__, names)[1]
+    text, own = _parsed(command.function.__doc__, names)
+    return text, shared | own
+
+
+def _parsed(docstring: str | None, names: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """The description in a docstring, and the help of the parameters that have these names."""
     kept: list[str] = []
     texts: dict[str, str] = {}
     current, indent = "", 0
-    for line in (command.function.__doc__ or "").strip().splitlines():
+    for line in (docstring or "").strip().splitlines():
         words = line.strip()
         deeper = len(line) - len(line.lstrip()) > indent
         name, colon, text = words.partition(":")

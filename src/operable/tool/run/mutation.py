@@ -30,10 +30,9 @@ def mutate(run: RunState, outflow: Outflow, arguments: list[Any], keywords: dict
     if command.apply_function is None:
         msg = f"{command.name} mutates but has no apply function: decorate one with @{command.function.__name__}.apply"
         raise TypeError(msg)
-    for value in keywords.values():
-        read_all = getattr(value, "read_all", None)
-        if read_all is not None:
-            read_all()  # the whole input is understood before anything is planned, and is part of what a key stands for
+    for name in command.streams():
+        # The whole input is understood before anything is planned, and is part of what a key stands for.
+        keywords[name].read_all()
     key = run.call.options.get("idempotency-key")
     if key is None or "dry-run" in run.call.options:
         _plan_and_apply(run, outflow, arguments, keywords)
@@ -234,5 +233,5 @@ def _fingerprint(run: RunState, keywords: dict[str, Any]) -> str:
     """What a key stands for: the command, its arguments, and the structured input."""
     from operable.tool.run.cursor import fingerprint
 
-    inputs = [value.digest for value in keywords.values() if hasattr(value, "read_all")]
+    inputs = [keywords[name].digest for name in run.command.streams()]
     return digest([run.command.name, fingerprint(run.command, run.call.values), inputs])

@@ -12,6 +12,7 @@ from time import monotonic
 
 from operable.kernel.errors import EX_DATAERR, EX_OK, EX_SIGINT, Fail
 from operable.tool.declare.declaration import AOI_VERSION
+from operable.tool.declare.signature import is_group
 from operable.tool.emit.outflow import Outflow
 from operable.tool.emit.writer import OutputLost
 from operable.tool.json_text import json_text
@@ -149,25 +150,26 @@ class CommandRun(RunState):
             mutate(self, self.outflow, arguments, keywords)
         else:
             self.outflow.stream(self.iterate(self.command.function(*arguments, **keywords)))
-        for value in keywords.values():
-            finish = getattr(value, "finish", None)
-            if finish is not None:
-                finish()
+        for name in self.command.streams():
+            keywords[name].finish()
 
     def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
         arguments: list[Any] = []
         keywords: dict[str, Any] = {}
         values = self.call.values
+        groups: dict[str, dict[str, Any]] = {}
         spread = any(param.spread for param in self.command.params)
         for param in self.command.params:
             if param.spread:
                 arguments.extend(values[param.name])
             elif param.operand and spread:  # only by its place can an operand come before *others
                 arguments.append(values[param.name])
+            elif param.group:
+                groups.setdefault(param.group, {})[param.name] = values[param.name]
             else:
                 keywords[param.name] = values[param.name]
         for name, what in self.command.injected.items():
-            keywords[name] = self._inject(what)
+            keywords[name] = what(**groups.get(name, {})) if is_group(what) else self._inject(what)
         return arguments, keywords
 
     def _inject(self, what: Any) -> Any:

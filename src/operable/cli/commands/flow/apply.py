@@ -13,7 +13,7 @@ from operable.tool import Change, Context, command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
+    from typing import Any, Literal
 
 
 @command(
@@ -36,7 +36,7 @@ def apply(
     allow_proof_command: bool = False,
     allow_network: bool = False,
     context: Context,
-) -> Iterator[Change]:
+) -> Iterator[Change[Any]]:
     """Create and update the jobs of a manifest.
 
     file: the manifest; - is standard input
@@ -66,7 +66,7 @@ def apply(
 
 
 @apply.apply
-def write(changes: list[Change]) -> list[AppliedJob]:
+def write(changes: list[Change[Any]]) -> list[AppliedJob]:
     from operable.cli.flow.backends import done
 
     return done(changes)

@@ -12,7 +12,7 @@ from operable.tool import Change, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Literal
 
 
@@ -73,11 +73,9 @@ def approve(
 
 
 @approve.apply
-def grant(changes: list[Change]) -> Iterator[FlowApproval]:
-    from operable.cli.flow.work import work_of
-
+def grant(changes: list[Change[Callable[[], FlowApproval]]]) -> Iterator[FlowApproval]:
     for change in changes:
-        yield work_of(change)()
+        yield change.payload()
 
 
 COMMAND = approve

@@ -15,7 +15,7 @@ from operable.tool import Change, Context, command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
+    from typing import Any, Literal
 
 
 @command(
@@ -46,7 +46,7 @@ def exec_(
     agent: str | None = None,
     policy: str | None = None,
     home: str | None = None,
-) -> Iterator[Change]:
+) -> Iterator[Change[Any]]:
     """Run one task of a manifest.
 
     file: the manifest; - is standard input
@@ -90,7 +90,7 @@ def exec_(
 
 
 @exec_.apply
-def run(changes: list[Change], context: Context) -> Iterator[FlowExecution]:
+def run(changes: list[Change[Any]], context: Context) -> Iterator[FlowExecution]:
     from operable.cli.flow.executions import executed
 
     yield from executed(changes, context)  # type: ignore[misc]  # and warnings

@@ -11,12 +11,13 @@ from operable.tool import Change, command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 
 @command(
     mutates=True, examples=["flow import ./my-project --dry-run", "flow import . --name mine --output jsonl"]
 )
-def import_(folder: str, *, name: str | None = None, home: str | None = None) -> Iterator[Change]:
+def import_(folder: str, *, name: str | None = None, home: str | None = None) -> Iterator[Change[Any]]:
     """Keep the manifest that a project ships.
 
     folder: the project
@@ -29,7 +30,7 @@ def import_(folder: str, *, name: str | None = None, home: str | None = None) ->
 
 
 @import_.apply
-def keep(changes: list[Change]) -> Iterator[RegistryChange]:
+def keep(changes: list[Change[Any]]) -> Iterator[RegistryChange]:
     from operable.cli.flow.registry import added
 
     yield from map(added, changes)

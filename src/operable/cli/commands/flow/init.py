@@ -26,7 +26,7 @@ def init(
     tool: str | None = None,
     workflow_id: str = "default",
     task_id: str = "run",
-) -> Iterator[Change | Warn]:
+) -> Iterator[Change[dict[str, Any]] | Warn]:
     """Begin a manifest.
 
     file: where it is written, inside the current folder
@@ -37,7 +37,6 @@ def init(
     import shutil
 
     from operable.cli.flow.input import addressed
-    from operable.cli.flow.work import Planned
     from operable.flow.canonical import canonical_digest
     from operable.flow.manifest.scaffold import scaffold
 
@@ -46,15 +45,13 @@ def init(
     _require_free(file)
     if tool is not None and shutil.which(tool) is None:
         yield Warn("TOOL_NOT_FOUND", f"{tool} was not found on PATH")
-    yield Planned("create", file, lambda: _written(file, manifest), digest=canonical_digest(manifest))
+    yield Change("create", file, digest=canonical_digest(manifest)).carry(manifest)
 
 
 @init.apply
-def write(changes: list[Change]) -> Iterator[ScaffoldedFlow]:
-    from operable.cli.flow.work import work_of
-
+def write(changes: list[Change[dict[str, Any]]]) -> Iterator[ScaffoldedFlow]:
     for change in changes:
-        yield work_of(change)()
+        yield _written(change.target, change.payload)
 
 
 def _written(file: str, manifest: dict[str, Any]) -> ScaffoldedFlow:

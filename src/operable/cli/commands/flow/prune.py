@@ -12,7 +12,7 @@ from operable.tool import Change, Context, command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
+    from typing import Any, Literal
 
 
 @command(
@@ -35,7 +35,7 @@ def prune(
     allow_proof_command: bool = False,
     allow_network: bool = False,
     context: Context,
-) -> Iterator[Change]:
+) -> Iterator[Change[Any]]:
     """Remove jobs that a manifest's workflows no longer have.
 
     file: the manifest; - is standard input
@@ -64,7 +64,7 @@ def prune(
 
 
 @prune.apply
-def remove(changes: list[Change]) -> list[AppliedJob]:
+def remove(changes: list[Change[Any]]) -> list[AppliedJob]:
     from operable.cli.flow.backends import done
 
     return done(changes)

@@ -8,10 +8,11 @@ from operable.tool import Change, command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 
 @command(mutates=True, examples=["flow register disk.json", "flow register - --name disk --output jsonl"])
-def register(file: str, *, name: str | None = None, home: str | None = None) -> Iterator[Change]:
+def register(file: str, *, name: str | None = None, home: str | None = None) -> Iterator[Change[Any]]:
     """Keep a manifest under a name, in the place of one that has it.
 
     file: the manifest; - is standard input
@@ -24,7 +25,7 @@ def register(file: str, *, name: str | None = None, home: str | None = None) -> 
 
 
 @register.apply
-def keep(changes: list[Change]) -> Iterator[RegistryChange]:
+def keep(changes: list[Change[Any]]) -> Iterator[RegistryChange]:
     from operable.cli.flow.registry import added
 
     yield from map(added, changes)

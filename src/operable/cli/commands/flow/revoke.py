@@ -7,7 +7,8 @@ from operable.tool import Change, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
 
 @command(
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 )
 def revoke(
     approval: str, *, by: str | None = None, reason: str | None = None, home: str | None = None
-) -> Iterator[Change]:
+) -> Iterator[Change[Any]]:
     """Take back an approval.
 
     approval: its id, as `operable flow approvals` shows it
@@ -34,11 +35,9 @@ def revoke(
 
 
 @revoke.apply
-def take_back(changes: list[Change]) -> Iterator[FlowApproval]:
-    from operable.cli.flow.work import work_of
-
+def take_back(changes: list[Change[Callable[[], FlowApproval]]]) -> Iterator[FlowApproval]:
     for change in changes:
-        yield work_of(change)()
+        yield change.payload()
 
 
 COMMAND = revoke

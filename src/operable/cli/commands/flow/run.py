@@ -12,7 +12,7 @@ from operable.tool import Change, Context, command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
+    from typing import Any, Literal
 
 
 @command(
@@ -45,7 +45,7 @@ def run(
     agent: str | None = None,
     policy: str | None = None,
     home: str | None = None,
-) -> Iterator[Change]:
+) -> Iterator[Change[Any]]:
     """Run a workflow from its roots.
 
     file: the manifest; - is standard input
@@ -93,7 +93,7 @@ def run(
 
 
 @run.apply
-def go(changes: list[Change], context: Context) -> Iterator[FlowTask]:
+def go(changes: list[Change[Any]], context: Context) -> Iterator[FlowTask]:
     from operable.cli.flow.executions import ran
 
     yield from ran(changes, context)  # type: ignore[misc]  # and warnings

@@ -1,0 +1,42 @@
+"""The options that `operable agent prompt` and `operable agent chat` share."""
+
+from __future__ import annotations
+
+from operable.tool import Options
+
+
+class ConversationOptions(Options):
+    """How an agent is started, and what it may do.
+
+    workspace: the folder that it works in
+    policy: a file with rules
+    allow: what it may do without asking, as a pattern: Bash, 'execute:git *', kind:read, *; may be repeated
+    deny: what it may not do; may be repeated
+    ask: what a person is to be asked about; may be repeated
+    mode: one of its modes
+    model: the model to use
+    option: a value for one of its options, as ID=VALUE; may be repeated
+    sandbox: confine it: bubblewrap, another provider, or none (it then has all your rights); else as its manifest says
+    egress: a host that it may reach beyond those of its manifest, as NAME or NAME:PORT; may be repeated
+    env: give the agent this variable, as NAME=VALUE, or NAME=@FILE for a secret; may be repeated
+    session: the id that this session gets in our own books
+    resume: go on with this earlier session: our id of it, or the agent's own
+    install: install it, with your rights, when it is not there in the right version; else that is refused, or asked
+    thoughts: show people what it thinks, too
+    """
+
+    workspace: str = "."
+    policy: str | None = None
+    allow: list[str] | None = None
+    deny: list[str] | None = None
+    ask: list[str] | None = None
+    mode: str | None = None
+    model: str | None = None
+    option: list[str] | None = None
+    sandbox: str | None = None
+    egress: list[str] | None = None
+    env: list[str] | None = None
+    session: str | None = None
+    resume: str | None = None
+    install: bool = False
+    thoughts: bool = False
