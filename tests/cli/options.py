@@ -7,7 +7,6 @@ is a check, which is run, or the name of a test elsewhere that uses the option o
 import ast
 import functools
 import importlib
-import inspect
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -15,10 +14,10 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 from operable.kernel import catalogue
+from operable.tool.declare.signature import Param
 
 P = TypeVar("P")
 _ROOT = Path(__file__).parents[2]
-_OURS = ("context", "page", "relay")  # given by the frame and not by the caller
 
 
 class Table(Generic[P]):
@@ -26,10 +25,10 @@ class Table(Generic[P]):
 
     def __init__(self, commands: Mapping[str, Any]) -> None:
         self.declared = {
-            (name, _spelled(parameter))
+            (name, _spelled(param))
             for name, command in commands.items()
-            for parameter in inspect.signature(command.function).parameters.values()
-            if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in _OURS
+            for param in command.params
+            if not param.operand
         }
         self.checks: dict[tuple[str, str], Callable[[P], None]] = {}
         self.elsewhere: dict[tuple[str, str], str] = {}
@@ -95,8 +94,8 @@ def commands(package: str, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def _spelled(parameter: inspect.Parameter) -> str:
-    return f"--{'no-' if parameter.default is True else ''}{parameter.name.replace('_', '-')}"
+def _spelled(param: Param) -> str:
+    return f"--{'no-' if param.default is True else ''}{param.flag}"
 
 
 @functools.cache

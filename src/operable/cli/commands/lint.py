@@ -7,7 +7,7 @@ whose events follow.
 
 from __future__ import annotations
 
-from operable.cli.lint.events import LintRequest
+from operable.cli.lint.events import SCHEMA_NAME, SCHEMA_VERSION, LintRequest
 from operable.tool import Relay, command
 
 
@@ -29,7 +29,6 @@ def lint(
 
     tools: programs
     """
-    from operable.cli.lint.aoi_lint import SCHEMA_NAME, SCHEMA_VERSION
     from operable.cli.lint.session import linted, passed_on
 
     relay.introduce(

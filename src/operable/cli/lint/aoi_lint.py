@@ -10,15 +10,19 @@ from __future__ import annotations
 import sys
 
 from operable.cli import VERSION
-from operable.cli.lint.events import CharacteristicVerdict, Explanation, FindingEvent, LintRequest
+from operable.cli.lint.events import (
+    SCHEMA_NAME,
+    SCHEMA_VERSION,
+    CharacteristicVerdict,
+    Explanation,
+    FindingEvent,
+    LintRequest,
+)
 from operable.tool import Context, Progress, Tool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-SCHEMA_NAME = "org.operable.lint.events"
-SCHEMA_VERSION = "1.0.0"
 
 tool = Tool(
     "aoi-lint",

@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from typing import Literal
 
 
+SCHEMA_NAME = "org.operable.lint.events"
+SCHEMA_VERSION = "1.0.0"
+
+
 class LintRequest(Options):
     """Which checks run, on what, and what becomes of the findings.
 
