@@ -35,7 +35,7 @@ _MACHINE_FLAGS = ("--output", "--format")
 _WORDS = ("--output", "jsonl")
 
 
-class ToolCallOptions(Options):
+class ToolOptions(Options):
     """How a tool is called and judged.
 
     validate: ask the tool for its schema first, and check every event against it; refuse to start without one
@@ -71,7 +71,7 @@ def adoption() -> Adoption:
     return Adoption(wanted=cli.own_process)
 
 
-def call_options(relay: Relay, tools: Sequence[str], judged: ToolCallOptions) -> CallOptions:
+def call_options(relay: Relay, tools: Sequence[str], judged: ToolOptions) -> CallOptions:
     """What the options of the command mean for the call, inside its `adoption`."""
     from operable.proc.tree.orphans import Adoption
 

@@ -9,7 +9,7 @@ is excused. A tool that reads needs an argument that says so, as in a shell: `ou
 from __future__ import annotations
 
 from operable.cli.call.events import VerdictEvent
-from operable.cli.call.words import GRACE, TIMEOUT, ToolCallOptions
+from operable.cli.call.words import GRACE, TIMEOUT, ToolOptions
 from operable.tool import Fail, Relay, command
 
 SEPARATOR = ":::"
@@ -28,7 +28,7 @@ SEPARATOR = ":::"
 def pipe(
     *words: str,
     separator: str = SEPARATOR,
-    judged: ToolCallOptions,
+    judged: ToolOptions,
     relay: Relay,
 ) -> list[VerdictEvent]:
     """Run tools in a row, with one verdict for each. Write -- before the first.

@@ -7,7 +7,7 @@ whatever the verdict is, whole or not at all, readable by its owner only. `opera
 
 from __future__ import annotations
 
-from operable.cli.call.words import GRACE, TIMEOUT, ToolCallOptions
+from operable.cli.call.words import GRACE, TIMEOUT, ToolOptions
 from operable.tool import Relay, command
 
 
@@ -28,7 +28,7 @@ def record(
     to: str,
     force: bool = False,
     redact: bool = True,
-    judged: ToolCallOptions,
+    judged: ToolOptions,
     relay: Relay,
 ) -> None:
     """Run a tool, judge its stream and keep it in a file. Write -- before the tool, so that its options are its own.

@@ -10,7 +10,7 @@ started ends with it, also one that made a session of its own, and also after ki
 
 from __future__ import annotations
 
-from operable.cli.call.words import GRACE, TIMEOUT, ToolCallOptions
+from operable.cli.call.words import GRACE, TIMEOUT, ToolOptions
 from operable.tool import Relay, command
 
 
@@ -28,7 +28,7 @@ from operable.tool import Relay, command
 def run(
     tool: str,
     *arguments: str,
-    judged: ToolCallOptions,
+    judged: ToolOptions,
     relay: Relay,
 ) -> None:
     """Run a tool and judge its stream. Write -- before the tool, so that its options are its own.

@@ -15,7 +15,7 @@ from operable.host.policy.call_form import TITLE, TOOL, Form
 from operable.host.policy.grants import Thing, things
 from operable.host.policy.pattern import ALLOW, DENY, parse
 from operable.host.policy.rules import Ruling
-from operable.host.policy.tool_call import Facts, ToolCallOptions
+from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.session.approvals import Decision, argument_digest, prompt_digest
 from operable.wire.events import AgentPrompt, ToolCall
 
@@ -64,7 +64,7 @@ class CallQuestion:
 class CallQuestions:
     """The questions of one turn. `facts` works out what a call is about."""
 
-    def __init__(self, facts: Callable[[ToolCallOptions], Facts]) -> None:
+    def __init__(self, facts: Callable[[JudgedCall], Facts]) -> None:
         self._facts = facts
         self._questions: dict[str, CallQuestion] = {}  # by the id of the request
 
@@ -162,10 +162,10 @@ def _is_by_argument(ruling: Ruling) -> bool:
     return ruling.rule is not None and parse(ruling.rule.pattern).argument is not None
 
 
-def told_call(call: ToolCall, *others: ToolCall) -> ToolCallOptions:
+def told_call(call: ToolCall, *others: ToolCall) -> JudgedCall:
     """What the agent announced, for the rules; `others` are other forms of the same call."""
     shown = (call.title,) if call.title else ()
-    return ToolCallOptions(
+    return JudgedCall(
         call.tool_name,
         call.kind,
         call.arguments,
@@ -177,9 +177,9 @@ def told_call(call: ToolCall, *others: ToolCall) -> ToolCallOptions:
     )
 
 
-def call_of(prompt: AgentPrompt, *told: ToolCall) -> ToolCallOptions:
+def call_of(prompt: AgentPrompt, *told: ToolCall) -> JudgedCall:
     """What a question is about: what it says itself, and what was reported of its call before."""
-    return ToolCallOptions(
+    return JudgedCall(
         prompt.tool_name,
         prompt.kind,
         prompt.arguments,

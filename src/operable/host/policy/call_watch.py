@@ -26,7 +26,7 @@ from operable.host.policy.call_question import (
 )
 from operable.host.policy.pattern import ALLOW
 from operable.host.policy.rules import Ruling
-from operable.host.policy.tool_call import Facts, ToolCallOptions
+from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.session.approvals import Decision
 from operable.wire.events import MUTATING_KINDS, AgentPrompt, ToolCall, ToolResult
 
@@ -61,7 +61,7 @@ class _Followed:
 class CallWatch:
     """The calls of one session and the questions of one turn. `facts` works out what a call is about."""
 
-    def __init__(self, facts: Callable[[ToolCallOptions], Facts], judge: Judge) -> None:
+    def __init__(self, facts: Callable[[JudgedCall], Facts], judge: Judge) -> None:
         self._facts = facts
         self._judge = judge
         self._calls: dict[str, _Followed] = {}
@@ -223,7 +223,7 @@ class CallWatch:
             shown(call),
         )
 
-    def _all_of(self, call: ToolCall) -> ToolCallOptions:
+    def _all_of(self, call: ToolCall) -> JudgedCall:
         """The call with everything that was reported of it."""
         return told_call(call, *(form for form in self.forms(call.tool_call_id) if form is not call))
 

@@ -19,7 +19,7 @@ from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
 from operable.host.policy.rules import Policy, PolicyRule, Ruling
 from operable.host.policy.session_record import SessionRecord
 from operable.host.policy.tool_arguments import strings_in
-from operable.host.policy.tool_call import Facts, ToolCallOptions
+from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.policy.tool_map import ToolMap
 from operable.host.session.approvals import Ask, Decision, argument_digest, needs_option, prompt_digest
 from operable.kernel.redact import Known, Redactor
@@ -263,9 +263,9 @@ class Gate:
 
     def _own(self, tool: str, kind: str, arguments: Mapping[str, Any]) -> Facts:
         at_work = tuple(call.tool_name for call in self._watch.open_calls)
-        return self._facts(ToolCallOptions(tool, kind, dict(arguments), meanwhile=at_work))
+        return self._facts(JudgedCall(tool, kind, dict(arguments), meanwhile=at_work))
 
-    def _facts(self, call: ToolCallOptions) -> Facts:
+    def _facts(self, call: JudgedCall) -> Facts:
         return Facts(call, self.workspace, self.seen_as, self._tools)
 
     def _input(self, prompt: AgentPrompt) -> Decision | Ask:

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
-from operable.host.policy.tool_call import Facts, ToolCallOptions
+from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.policy.tool_map import ToolMap
 from operable.wire.events import MUTATING_KINDS
 
@@ -86,7 +86,7 @@ class Policy:
     ask_timeout: float | None = None
 
     def decide(
-        self, call: ToolCallOptions, workspace: str, seen_as: str = "", *, tools: ToolMap | None = None
+        self, call: JudgedCall, workspace: str, seen_as: str = "", *, tools: ToolMap | None = None
     ) -> Ruling:
         """What the rules say about this call. `seen_as`: what the agent calls the workspace, inside a sandbox."""
         return self.judge(Facts(call, workspace, seen_as or workspace, tools))

@@ -22,7 +22,7 @@ from operable.wire.events import TOOL_KINDS
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCallOptions:
+class JudgedCall:
     """What is to be judged: one tool call, as its arm reports it, from its announcement and from its question."""
 
     tool: str
@@ -32,7 +32,7 @@ class ToolCallOptions:
     shown: tuple[str, ...] = ()  # titles and texts for people
     unnamed: bool = False  # the agent does not name the tool: `tool` is its title
     meanwhile: tuple[str, ...] = ()  # tools that are at work while the host is asked to do this
-    told: tuple["ToolCallOptions", ...] = ()  # the same call, as it was reported before
+    told: tuple["JudgedCall", ...] = ()  # the same call, as it was reported before
     diffs: tuple[Mapping[str, Any], ...] = ()  # changes that are shown beside the arguments
 
 
@@ -52,7 +52,7 @@ class Argument:
 class Facts:
     """The call in the forms in which patterns look at it, each worked out once."""
 
-    def __init__(self, call: ToolCallOptions, workspace: str, seen_as: str, tools: ToolMap | None = None) -> None:
+    def __init__(self, call: JudgedCall, workspace: str, seen_as: str, tools: ToolMap | None = None) -> None:
         self.tool = call.tool
         self.named = not call.unnamed
         self.names = (call.tool, *call.meanwhile)
