@@ -77,6 +77,9 @@ def main() -> None:
     global own_process  # noqa: PLW0603 - a fact of the process, known here only
     own_process = True
     if "wrap" in sys.argv:
+        from operable.tool.process import postpone_collection
+
+        postpone_collection()
         from operable.cli.wrap.dispatch import call_wrapped
 
         # Returns when these words are for `operable wrap` itself, or for another command.

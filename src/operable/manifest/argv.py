@@ -8,10 +8,13 @@ An element is a flat text: lists and mappings cannot be put in.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from operable.kernel.errors import Fail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
 _HOLE = re.compile(
     r"\$\{\s*input\.(?P<name>[A-Za-z_][A-Za-z0-9_-]*)\s*(?:\|\s*default\('(?P<default>[^'{}]*)'\)\s*)?\}"

@@ -9,20 +9,28 @@ slow consumer never loses what the tool wrote, and a grandchild that floods or h
 It does not interpret bytes, and it does not decide when to cancel: the deadline is a number given to it.
 """
 
+from __future__ import annotations
+
 import io
 import signal
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
 
-from operable.proc.command import PreparedCommand
 from operable.proc.excerpt import Excerpt
 from operable.proc.pipes import Inlet, PipeReader
-from operable.proc.reactor import Reactor, Timer
-from operable.proc.spawn import Launched, launch
-from operable.proc.tree.escalation import LOOK, REAP, Graces, Ladder, Order
+from operable.proc.spawn import launch
+from operable.proc.tree.escalation import LOOK, REAP, Ladder
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NamedTuple
+
+    from operable.proc.command import PreparedCommand
+    from operable.proc.reactor import Reactor, Timer
     from operable.proc.sandbox.leader import LeaderWatch
+    from operable.proc.spawn import Launched
+    from operable.proc.tree.escalation import Graces, Order
+else:
+    from operable.kernel.named_tuple import NamedTuple
 
 
 class OpenInput:
@@ -226,7 +234,7 @@ class Child:
 
 def _inner_watch(
     reactor: Reactor, command: PreparedCommand, pid: int, on_frozen: Callable[[], object]
-) -> "LeaderWatch | None":
+) -> LeaderWatch | None:
     if command.entry is None or not command.enclosure:
         return None
     from operable.proc.sandbox.leader import LeaderWatch

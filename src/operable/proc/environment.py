@@ -7,11 +7,16 @@ search path, a home, a locale, a clock zone, a place for temporary files, and wh
 contains the path of a file with credentials, these are the secrets in the file (`kernel.redact.credentials`).
 """
 
+from __future__ import annotations
+
 import os
-from collections.abc import Iterable, Mapping
 
 from operable.kernel.errors import Fail
 from operable.state.paths import home
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 # Enough for a program to find its own files and to format text and time; none of them carries a secret by convention.
 DEFAULT_ALLOWED = ("PATH", "HOME", "LANG", "LC_*", "TZ", "TMPDIR", "TERM", "USER", "LOGNAME")

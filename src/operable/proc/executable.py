@@ -4,10 +4,15 @@ The search uses the child's own PATH, not the host's, and only absolute entries 
 run whatever is in the working directory. The answer is an absolute path, so that it can be shown, compared and cached.
 """
 
+from __future__ import annotations
+
 import os
-from collections.abc import Mapping
 
 from operable.kernel.errors import EX_UNAVAILABLE, Fail
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 def find(name: str, *, path: str | None = None) -> str | None:

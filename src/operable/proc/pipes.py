@@ -4,14 +4,19 @@ Back-pressure is the whole point. A paused outlet leaves the bytes in the kernel
 full. An inlet reports how much it still buffers (`backlog`) and when it is empty again, so that its source can be paused.
 """
 
+from __future__ import annotations
+
 import fcntl
 import os
 import struct
 import termios
 from collections import deque
-from collections.abc import Callable
 
-from operable.proc.reactor import Reactor
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from operable.proc.reactor import Reactor
 
 # The capacity of a Linux pipe: one read takes all there can be. Larger reads (and larger pipes) were measured no faster.
 CHUNK = 64 * 1024

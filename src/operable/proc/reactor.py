@@ -6,6 +6,8 @@ more than starting the tool. `Attendant` runs one in a thread, so that deadlines
 after while its caller is busy with an event.
 """
 
+from __future__ import annotations
+
 import heapq
 import os
 import selectors
@@ -13,10 +15,17 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Any, Protocol
 
-Callback = Callable[[], object]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, Protocol
+
+    Callback = Callable[[], object]
+else:
+    Protocol = object  # loading `typing` would cost a short call more than all of this
+
+
 # Seconds of one round: a selector takes no more than 2**31 milliseconds, and a deadline may be years away.
 _LONGEST_ROUND = 86_400.0
 
@@ -43,7 +52,7 @@ class _Scheduled:
         self.order = order
         self.callback: Callback | None = callback
 
-    def __lt__(self, other: "_Scheduled") -> bool:
+    def __lt__(self, other: _Scheduled) -> bool:
         return (self.due, self.order) < (other.due, other.order)
 
     def cancel(self) -> None:

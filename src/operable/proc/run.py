@@ -12,24 +12,30 @@ Sessions and pipelines, whose children outlive a call, use `proc.child` themselv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
 
 from operable.kernel.errors import EX_TIMEOUT, Fail
-from operable.proc.child import Child, ChildEnd, Stdin
+from operable.proc.child import Child
 from operable.proc.reactor import SelectorReactor
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import NamedTuple
+
+    from operable.proc.child import ChildEnd, Stdin
     from operable.proc.command import PreparedCommand
     from operable.proc.reactor import Reactor
     from operable.proc.tree.escalation import Graces
+
+    Heed = Callable[[bytes], bool]
+else:
+    from operable.kernel.named_tuple import NamedTuple
 
 # Discovery is local and network-free by contract; ten seconds are a cold start on a very slow disk.
 TIMEOUT = 10.0
 # The largest published schemas of command-line tools are below 2 MB.
 LIMIT = 16 * 1024 * 1024
-Heed = Callable[[bytes], bool]
 
 
 class CommandOutput(NamedTuple):

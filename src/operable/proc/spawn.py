@@ -9,25 +9,32 @@ subprocess.Popen is used and nothing newer: it costs 1.0x of the measured floor 
 CPython forks with CLONE_VFORK (the asyncio and uvloop process APIs cost 1.3x to 39x).
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from operable.kernel.errors import Fail
 from operable.proc.command import PreparedCommand
 from operable.proc.environment import environment, is_encodable
 from operable.proc.executable import resolve
-from operable.proc.reactor import Reactor
 from operable.proc.tree.group import Group
 from operable.proc.tree.warden import WARDEN
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import NamedTuple, Protocol
+
+    from operable.proc.reactor import Reactor
     from operable.proc.sandbox.entry import Entrance
     from operable.proc.sandbox.restriction import Restriction
+else:
+    from operable.kernel.named_tuple import NamedTuple
 
+    Protocol = object
 
 # Not SIGCHLD: a host that ignores it wants its children reaped by the kernel.
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM")
@@ -143,7 +150,7 @@ def _start_group(command: PreparedCommand, stdin: int | None, stdout: int, stder
     return Group(process)
 
 
-def _restriction(command: PreparedCommand) -> "Restriction":
+def _restriction(command: PreparedCommand) -> Restriction:
     from operable.proc.sandbox.restriction import Restriction, missing
 
     reason = missing(command.gives_up)
@@ -152,7 +159,7 @@ def _restriction(command: PreparedCommand) -> "Restriction":
     return Restriction(command.gives_up, command.scratch)
 
 
-def _entrance(command: PreparedCommand) -> "Entrance":
+def _entrance(command: PreparedCommand) -> Entrance:
     from operable.proc.sandbox.entry import Entrance
 
     if command.entry is None or command.gives_up:

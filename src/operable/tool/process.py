@@ -6,7 +6,8 @@ the stream. Descriptor 0 becomes empty, and the terminal is released, so that a 
 instead of waiting (AOI section 1.3). Structured input is read from a private copy of stdin, which no child can eat.
 
 Taking the interpreter apart costs a fifth of a short command (docs/decisions/0005), so the process ends with `os._exit`
-after what an orderly exit promises: threads joined, `atexit` called, streams flushed.
+after what an orderly exit promises: threads joined, `atexit` called, streams flushed. For the same reason the collector
+of cyclic garbage does not run while a command starts.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import NoReturn
 
 STDIN_NAMES = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 _stdin = 0
+_resume: Callable[[], object] | None = None
 
 
 def take_stdout() -> int:
@@ -88,6 +91,27 @@ def _open_all() -> int:
         if nowhere > 2:
             return nowhere
         os.set_inheritable(nowhere, True)
+
+
+def postpone_collection() -> None:
+    """Look for cyclic garbage only after `resume_collection`: a short command leaves none, and looking took a tenth of it.
+
+    The supervisor of a run resumes it, a quarter of a second after the start at the latest.
+    """
+    global _resume  # noqa: PLW0603 - the process has one collector
+    import gc
+
+    if gc.isenabled():  # else it is the author's decision
+        gc.disable()
+        _resume = gc.enable
+
+
+def resume_collection() -> None:
+    """Look for cyclic garbage as usual from now on. Called by another thread, so it imports nothing."""
+    global _resume  # noqa: PLW0603 - the process has one collector
+    if _resume is not None:
+        _resume()
+        _resume = None
 
 
 def leave(exit_code: int) -> NoReturn:

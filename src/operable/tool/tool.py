@@ -36,6 +36,9 @@ class Tool(Declaration):
             from operable.tool.prebuilt import answer
 
             answer(self, words[0])
+        from operable.tool.process import postpone_collection
+
+        postpone_collection()
         from operable.tool.front import run_command_line
 
         run_command_line(self, words)

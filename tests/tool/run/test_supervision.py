@@ -184,3 +184,41 @@ def test_an_import_that_does_not_end_does_not_keep_the_main_thread_from_writing(
     )
     outcome = run("go", tool=tool_file)
     assert (outcome.exit_code, outcome.summary["count"]) == (0, 50)
+
+
+COLLECTING = """
+import gc, time
+from operable.tool import Tool
+from operable.tool.run import supervision
+tool = Tool('cycles', version='1', schema_name='e')
+@tool.command()
+def begin():
+    yield {'type': 'seen', 'collecting': gc.isenabled()}
+@tool.command()
+def wait(seconds: int):
+    until = time.monotonic() + seconds
+    while not gc.isenabled() and time.monotonic() < until:
+        time.sleep(0.01)
+    yield {'type': 'seen', 'collecting': gc.isenabled()}
+"""
+
+
+def collecting(folder: Path, source: str, *words: str) -> bool:
+    """Whether cyclic garbage is looked for at the end of a command."""
+    tool = folder / "cycles.py"
+    tool.write_text(f"{COLLECTING}{source}\ntool.main()\n")
+    (event,) = run(*words, tool=tool).results
+    return bool(event["collecting"])
+
+
+def test_cyclic_garbage_is_not_looked_for_while_a_command_starts(tmp_path):
+    # The supervisor looks first after a time that a busy machine does not reach.
+    assert not collecting(tmp_path, "supervision.GLANCE = 1000.0", "begin")
+
+
+def test_cyclic_garbage_is_looked_for_in_a_command_that_goes_on(tmp_path):
+    assert collecting(tmp_path, "", "wait", "100")
+
+
+def test_an_author_who_switched_the_collector_off_keeps_it_off(tmp_path):
+    assert not collecting(tmp_path, "gc.disable()", "wait", "1")

@@ -5,9 +5,16 @@ process that loses its parent, so the tree below a subreaper is complete. Signal
 compared first: a number that another process got since the reading is left alone.
 """
 
+from __future__ import annotations
+
 import os
 import signal
-from typing import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple
+else:
+    from operable.kernel.named_tuple import NamedTuple
 
 _PROC = "/proc"
 _DEAD = (b"Z", b"X")

@@ -16,8 +16,18 @@ In SWEEPING the group id is held by its living members only. It is looked at eve
 to get the id in between, the kernel's pid counter would have to go once round (32,768 forks at least) within that interval.
 """
 
+from __future__ import annotations
+
 import signal
-from typing import Final, Literal, NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final, Literal, NamedTuple
+
+    Order = signal.Signals | Literal["reap", "look"]
+    Phase = Literal["running", "draining", "sweeping", "ended"]
+else:
+    from operable.kernel.named_tuple import NamedTuple
 
 # A tool that handles SIGINT writes its summary within milliseconds; 2 s leave room for a loaded machine and a network
 # call that has to be rolled back, and keep the worst case of a cancel (2 + 2 + 2 s) below the patience of a person.
@@ -32,8 +42,6 @@ LOOK_INTERVAL = 0.02
 
 REAP: Final = "reap"
 LOOK: Final = "look"
-Order = signal.Signals | Literal["reap", "look"]
-Phase = Literal["running", "draining", "sweeping", "ended"]
 
 
 class Graces(NamedTuple):

@@ -4,13 +4,19 @@
 reaping it. So its number, which is the group's, stays taken until no process needs to be signalled any more.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import subprocess
-from collections.abc import Callable
 
-from operable.proc.reactor import Reactor
 from operable.proc.tree.warden import WARDEN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from operable.proc.reactor import Reactor
 
 # Only where there is no pidfd (macOS, Linux before 5.3): how often the leader is asked whether it has ended.
 POLL_INTERVAL = 0.02

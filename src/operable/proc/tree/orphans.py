@@ -13,14 +13,21 @@ at a number of microseconds (18 000 years and more) that no process reaches and 
 system call.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import sys
 import time
-from typing import NamedTuple, Self
 
 from operable.proc.tree.descendants import Member, living, signal_tree
 from operable.proc.tree.warden import WARDEN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NamedTuple, Self
+else:
+    from operable.kernel.named_tuple import NamedTuple
 
 _SET_CHILD_SUBREAPER = 36
 # Asked to end, a daemon gets this long; as much as the warden gives.

@@ -14,6 +14,7 @@ from time import monotonic, sleep
 
 from operable.kernel.errors import EX_TIMEOUT
 from operable.tool.emit.writer import LATEST, Emitter, OutputLost, load_select
+from operable.tool.process import resume_collection
 from operable.tool.run.interrupt import APPLY_GRACE, GRACE, OUTPUT_LOST, TIMEOUT, Interrupts, StopReason
 
 TYPE_CHECKING = False
@@ -69,6 +70,7 @@ class Supervisor:
                 self._emitter.writable(self._patience())
             elif self._wake.acquire(timeout=self._patience()):
                 sleep(LATEST)
+            resume_collection()
             if self._emitter is not None:
                 self._look(self._emitter)
             self._enforce()
