@@ -1,6 +1,8 @@
 """`./dev mutants`: what is broken, which tests are asked, and that the tree itself stays as it is."""
 
 import ast
+import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 from tests.documentation import ROOT
 from tests.tool.drive import LIMIT
 from tools.breaks import breaks, excerpt
-from tools.mutants import nearest
+from tools.mutants import Results, nearest
 
 MUTANTS = [sys.executable, "-m", "tools.mutants"]
 BROKEN = [
@@ -65,12 +67,27 @@ def test_the_tests_that_mirror_a_module_are_asked_first():
 
 
 @pytest.mark.timeout(300)
-def test_breaks_are_made_in_a_copy_and_the_tests_there_notice_them():
-    module = ROOT / "src/operable/kernel/redact/names.py"
+def test_breaks_are_made_in_a_copy_and_the_tests_there_notice_those_without_a_kept_verdict(tmp_path):
+    module, kept = ROOT / "src/operable/kernel/redact/names.py", tmp_path / "results"
     before = (module.read_bytes(), module.stat().st_mtime_ns)
+    # As if an earlier run had judged the first point and then been interrupted.
+    first, second, third = drawn(module, 3)
+    name = module.relative_to(ROOT)
+    Results(kept).keep(Results.key(name, first, before[0]), "survived")
 
     done = subprocess.run(
-        [*MUTANTS, str(module), "--points", "3", "--files", "1", "--at-least", "99.9"],
+        [
+            *MUTANTS,
+            str(module),
+            "--points",
+            "3",
+            "--files",
+            "1",
+            "--at-least",
+            "99.9",
+            "--results",
+            str(kept),
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -78,12 +95,37 @@ def test_breaks_are_made_in_a_copy_and_the_tests_there_notice_them():
         check=False,
     )
 
-    *survivors, last = done.stdout.split("\n\n")
-    noticed = 3 - len(survivors)
-    assert last.startswith(f"{noticed} of 3 breaks were noticed"), done
-    assert done.stderr.count("noticed: src/operable/kernel/redact/names.py:") == noticed > 0
-    assert done.returncode == (1 if survivors else 0)
+    assert done.stderr.splitlines() == [
+        f"survived: {name}:{first.line}, {first.what}",
+        f"noticed: {name}:{second.line}, {second.what}",
+        f"noticed: {name}:{third.line}, {third.what}",
+    ]
+    assert done.stdout.splitlines()[-1].startswith(
+        "2 of 3 breaks were noticed (67 %, 95 % confidence 21 to 94 %)"
+    )
+    assert done.returncode == 1
+    assert [json.loads(line)[1] for line in kept.read_text().splitlines()] == [
+        "survived",
+        "noticed",
+        "noticed",
+    ]
     assert (module.read_bytes(), module.stat().st_mtime_ns) == before
+
+
+def drawn(module, count):
+    """The points that the tool draws of a module, by their places."""
+    every = breaks(module.read_bytes())
+    return sorted(random.Random(13).sample(every, count), key=lambda each: each.start)
+
+
+def test_a_kept_verdict_is_of_the_module_as_it_was(tmp_path):
+    (each,) = breaks(b"a = 7\n")
+    results = Results(tmp_path / "results")
+    results.keep(Results.key(Path("a.py"), each, b"a = 7\n"), "survived")
+
+    again = Results(tmp_path / "results")
+    assert again.get(Results.key(Path("a.py"), each, b"a = 7\n")) == "survived"
+    assert again.get(Results.key(Path("a.py"), each, b"a = 7\nb()\n")) is None
 
 
 def test_nothing_to_break_is_bad_usage(tmp_path):

@@ -2,33 +2,35 @@
 
     ./dev mutants src/operable/serve                20 points of one package
     ./dev mutants --points 300 --at-least 90        the whole tree; fails when fewer than 90 % are noticed
+    ./dev mutants --points 300 --results FILE       keeps every verdict; the same command again goes on where it ended
 
-Works in a copy of the tree with commands of its own, never in the tree itself. A break is shown to the file of tests that
-mirrors its module, and if that does not notice it, to those that import the module, at most `--files` in all. Before
-anything is broken, a file must pass; a break may take it three times as long before it counts as noticed by that. A break
-that survives is one that these tests do not notice: read it. The same seed gives the same points.
+Works in a copy of the tree (`tools/mutant_tree.py`), never in the tree itself. A break is shown to the file of tests that
+mirrors its module, then to those that import the module, at most `--files` in all. It is noticed when a test fails, or does
+not end in its time, that passes without the break. A break that survives is one that these tests do not notice: read it.
+The same seed gives the same points.
 """
 
 import argparse
 import ast
+import hashlib
+import json
+import math
 import os
 import random
-import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
 from tools.breaks import Break, breaks, excerpt
+from tools.mutant_tree import MutantTree
 
 ROOT = Path(__file__).parents[1]
 _SOURCE = Path("src/operable")
-# What a module's own tests may take before anything is broken.
-_LONGEST = 300.0
-_NOT_JUDGED = "not judged: no test imports it, or all that do fail without the break"
+# To compile the whole copy costs as much as the starts of a few breaks without bytecode.
+_MANY = 10
+_NOT_JUDGED = "not judged: no test imports it, or its tests fail without the break"
 
 
 def main(words: Sequence[str]) -> int:
@@ -37,9 +39,10 @@ def main(words: Sequence[str]) -> int:
     if not points:
         print("No module of src/operable is meant.", file=sys.stderr)
         return 64
+    results = Results(asked.results)
     with tempfile.TemporaryDirectory(prefix="operable-mutants-") as folder:
-        ground = Ground(Path(folder) / "tree")
-        judged = [(module, each, _judge(ground, module, each, asked.files)) for module, each in points]
+        tree = MutantTree(ROOT, Path(folder) / "tree", compiled=len(points) >= _MANY)
+        judged = [(module, each, _judge(tree, module, each, asked.files, results)) for module, each in points]
     return _report(judged, asked.at_least)
 
 
@@ -51,8 +54,34 @@ def _arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--files", type=int, default=6, help="how many files of tests a break is shown to (6)"
     )
+    parser.add_argument(
+        "--results", type=Path, help="keep each verdict in this file, and try no point of it again"
+    )
     parser.add_argument("--at-least", type=float, default=0.0, help="fail when fewer percent are noticed")
     return parser.parse_args(words)
+
+
+class Results:
+    """The verdicts of earlier runs and of this one, one JSON line each; in memory only without a file."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        lines = path.read_text("utf-8").splitlines() if path and path.exists() else []
+        self._kept: dict[str, str] = dict(json.loads(line) for line in lines)
+
+    @staticmethod
+    def key(module: Path, each: Break, source: bytes) -> str:
+        """A break of these very bytes: after an edit of the module it is another one."""
+        return hashlib.sha256(f"{module}\0{each}\0".encode() + source).hexdigest()
+
+    def get(self, key: str) -> str | None:
+        return self._kept.get(key)
+
+    def keep(self, key: str, verdict: str) -> None:
+        self._kept[key] = verdict
+        if self._path:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([key, verdict]) + "\n")
 
 
 def _modules(paths: Sequence[Path]) -> list[Path]:
@@ -74,100 +103,16 @@ def _chosen(modules: Sequence[Path], count: int, seed: int) -> list[tuple[Path, 
     )
 
 
-class Ground:
-    """A copy of the tree in which tests run, with a `.venv` that has our packages and its sources."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=ROOT,
-            capture_output=True,
-            check=True,
-        )
-        for name in filter(None, os.fsdecode(listed.stdout).split("\0")):
-            if (ROOT / name).is_file():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(ROOT / name, folder / name)
-        self._equip(Path(sys.prefix), folder / ".venv")
-        path = f"{folder}/.venv/bin{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-        # A module that is broken and healed within a second would be taken from its bytecode.
-        self.env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | {
-            "PATH": path,
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        self._look()
-
-    def _look(self) -> None:
-        """Nothing would be noticed if the tests ran our own sources."""
-        asked = [".venv/bin/python", "-c", "import operable; print(operable.__file__)"]
-        told = subprocess.run(
-            asked, cwd=self.folder, env=self.env, check=True, capture_output=True, text=True
-        )
-        if not Path(told.stdout.strip()).is_relative_to(self.folder):
-            sys.exit(f"The copy of the tree runs other sources: {told.stdout.strip()}")
-
-    def _equip(self, ours: Path, theirs: Path) -> None:
-        """A virtual environment like ours: the same packages, the commands rewritten, the sources of the copy first."""
-        packages = Path("lib", f"python{sys.version_info[0]}.{sys.version_info[1]}", "site-packages")
-        (theirs / packages).mkdir(parents=True)
-        (theirs / "bin").mkdir()
-        shutil.copy2(ours / "pyvenv.cfg", theirs)
-        (theirs / packages / "0-copy.pth").write_text(f"{self.folder / 'src'}\n")
-        (theirs / packages / "1-ours.pth").write_text(
-            f"import site; site.addsitedir({str(ours / packages)!r})\n"
-        )
-        for path in (ours / "bin").iterdir():
-            if path.name.startswith("python"):
-                os.symlink(os.path.realpath(path), theirs / "bin" / path.name)
-            elif path.is_file():
-                text = path.read_bytes().replace(os.fsencode(ours / "bin"), os.fsencode(theirs / "bin"))
-                (theirs / "bin" / path.name).write_bytes(text)
-                (theirs / "bin" / path.name).chmod(0o755)
-
-    def fails(self, tests: Path, limit: float) -> bool:
-        """Whether one of the tests of a file fails, or they do not end in time."""
-        command = [".venv/bin/python", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", str(tests)]
-        try:
-            done = subprocess.run(
-                command,
-                cwd=self.folder,
-                env=self.env,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=limit,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return True
-        return done.returncode != 0
-
-    @cache  # noqa: B019 - one for the whole run
-    def limit(self, tests: Path) -> float | None:
-        """How long a file of tests may take with a break; None when it fails, or takes too long, without one."""
-        began = time.monotonic()
-        failed = self.fails(tests, _LONGEST)
-        return None if failed else 3 * (time.monotonic() - began) + 10
-
-
-def _judge(ground: Ground, module: Path, each: Break, files: int) -> str:
+def _judge(tree: MutantTree, module: Path, each: Break, files: int, results: Results) -> str:
     """noticed, survived, or why neither can be said."""
-    limits = ((tests, ground.limit(tests)) for tests in nearest(module, files))
-    path, verdict = ground.folder / module, _NOT_JUDGED
-    source = path.read_bytes()
-    for tests, limit in limits:
-        if limit is None:
-            continue
-        path.write_bytes(each.apply(source))
-        try:
-            verdict = "noticed" if ground.fails(tests, limit) else "survived"
-        finally:
-            path.write_bytes(source)
-        if verdict == "noticed":
-            break
-    print(f"{verdict}: {module}:{each.line}, {each.what}", file=sys.stderr, flush=True)
-    return verdict
+    source = (ROOT / module).read_bytes()
+    key = results.key(module, each, source)
+    if (known := results.get(key)) is None:
+        tests = nearest(module, files)
+        known = _NOT_JUDGED if not tests else tree.judge(module, each.apply(source), tests) or _NOT_JUDGED
+        results.keep(key, known)
+    print(f"{known}: {module}:{each.line}, {each.what}", file=sys.stderr, flush=True)
+    return known
 
 
 def nearest(module: Path, count: int) -> tuple[Path, ...]:
@@ -206,8 +151,23 @@ def _report(judged: Sequence[tuple[Path, Break, str]], at_least: float) -> int:
             print(f"{excerpt((ROOT / module).read_bytes(), each)}\n")
     noticed, counted = verdicts.count("noticed"), len(verdicts) - verdicts.count(_NOT_JUDGED)
     share = 100 * noticed / counted if counted else 0.0
-    print(f"{noticed} of {counted} breaks were noticed ({share:.0f} %); {len(verdicts) - counted} not judged")
+    low, high = _interval(noticed, counted)
+    print(
+        f"{noticed} of {counted} breaks were noticed ({share:.0f} %, 95 % confidence {low:.0f} to {high:.0f} %);"
+        f" {len(verdicts) - counted} not judged"
+    )
     return 1 if share < at_least else 0
+
+
+def _interval(hits: int, count: int) -> tuple[float, float]:
+    """Where the share of all breaks lies with 95 % confidence, in percent (Wilson's interval)."""
+    if not count:
+        return 0.0, 100.0
+    z = 1.96
+    share, spread = hits / count, z * z / count
+    middle = share + spread / 2
+    half = z * math.sqrt(share * (1 - share) / count + spread / 4 / count)
+    return 100 * (middle - half) / (1 + spread), 100 * (middle + half) / (1 + spread)
 
 
 if __name__ == "__main__":
