@@ -3,19 +3,23 @@
     ./dev test tests/wrap/test_lint.py -n 3 --keep-verdicts     all of them, or some with -k NAME
     python -m tools.wrapper_lint [NAME...]                      the same without the tests, one after the other
 
-The kept verdicts are what docs/reference/wrappers.md shows. Every run of tests/wrap/test_lint.py lints every wrapper whole
-and fails where the linter says anything else than what is kept.
+The kept verdicts are what docs/reference/wrappers.md shows. Every run of tests/wrap/test_lint.py lints every wrapper, or
+a part of it where it is what it was when they were found, and fails where the linter says anything else than what is kept.
 
 A wrapped tool that talks with a server has one in its profile (`beside`): the linter starts it in every room. These servers
 are those of tests/wrap/wrappers.
 """
 
+import fcntl
+import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +27,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 WRAPPERS = ROOT / "src/operable/wrap/wrappers"
+SERVERS = ROOT / "tests/wrap/wrappers"
+LINTED = ROOT / "tests/wrap/linted.json"
 BIN = Path(sys.executable).parent
 # A whole lint is hundreds of processes: minutes, on a machine that does much else.
 TIMEOUT = 1700
@@ -79,14 +85,39 @@ class Linting:
         ]
 
 
-def both(name: str) -> dict[str, Linting | None]:
-    """What is said of the wrapped tool and of the program as it is."""
-    return {"wrapped": wrapped(name), "bare": bare(name)}
+def both(name: str, commands: Iterable[str] = ()) -> dict[str, Linting | None]:
+    """What is said of the wrapped tool, or of it as a whole and of these commands, and of the program as it is."""
+    words = [word for command in commands for word in ("--command", command)]
+    return {"wrapped": wrapped(name, *words), "bare": bare(name)}
+
+
+def digest(folder: Path, servers: Path = SERVERS) -> str:
+    """Of all that says what a wrapper is and how it is linted: its folder, and the servers that its profile names."""
+    profile = folder / "aoi-lint.toml"
+    words = re.findall(r"\w+", profile.read_text("utf-8")) if profile.exists() else []
+    files = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    files += [path for path in servers.glob("*.py") if path.stem in words]
+    found = hashlib.sha256()
+    for path in sorted(path for path in files if path.name != "lint.json"):
+        found.update(f"\0{path.relative_to(path.parents[1])}\0".encode() + path.read_bytes())
+    return found.hexdigest()
+
+
+def linted_as() -> dict[str, str]:
+    """Wrapper -> the digest of what it was when its kept verdicts were found."""
+    found: dict[str, str] = json.loads(LINTED.read_text("utf-8"))
+    return found
 
 
 def keep(name: str, found: dict[str, Linting | None]) -> None:
     pairs = {kind: None if linting is None else linting.pairs for kind, linting in found.items()}
     (WRAPPERS / name / "lint.json").write_text(json.dumps(pairs, indent=1, sort_keys=True) + "\n")
+    with LINTED.open("r+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # other workers keep other wrappers
+        digests = {**json.load(file), name: digest(WRAPPERS / name)}
+        file.seek(0)
+        file.truncate()
+        file.write(json.dumps(digests, indent=1, sort_keys=True) + "\n")
 
 
 def counted(pairs: dict[str, dict[str, str]] | None) -> dict[str, int] | None:
