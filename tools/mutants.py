@@ -160,7 +160,7 @@ def _report(judged: Sequence[tuple[Path, Break, str]], at_least: float) -> int:
 
 
 def _interval(hits: int, count: int) -> tuple[float, float]:
-    """Where the share of all breaks lies with 95 % confidence, in percent (Wilson's interval)."""
+    """The share of all breaks with 95 % confidence, from and to, in percent (Wilson's interval)."""
     if not count:
         return 0.0, 100.0
     z = 1.96
