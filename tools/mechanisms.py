@@ -191,8 +191,9 @@ MECHANISMS = (
     ),
     Mechanism(
         "lines out of bytes",
-        ("operable.wire.lines",),
-        "use operable.wire.lines",
+        # A file is searched from its end and by offsets; `state` is below `wire`.
+        ("operable.wire.lines", "operable.state.line_file"),
+        "use operable.wire.lines, or operable.state.line_file for a file from its end",
         splits_bytes,
     ),
 )

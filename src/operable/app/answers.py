@@ -14,6 +14,7 @@ from operable.app.packages import Package
 from operable.kernel.errors import CATEGORIES, CATEGORY_OF_STATUS, EX_DATAERR, EX_SOFTWARE, Fail
 from operable.kernel.json import parse
 from operable.kernel.redact import Known, redact_text
+from operable.wire.lines import first_line
 
 if TYPE_CHECKING:
     from operable.wire.verdict import Verdict
@@ -110,7 +111,7 @@ def judged(package: Package, stdout: bytes, status: int | None, stderr: str, kno
 
 def speaks_aoi(stdout: bytes) -> bool:
     """Whether this output is a stream of events: its first line is `aoi:meta`."""
-    first = stdout.partition(b"\n")[0]
+    first = first_line(stdout)
     if b"aoi:meta" not in first:
         return False
     value, is_json = _parsed(first)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from operable.manifest.part import DocumentSource, FieldPosition, Path
 from operable.manifest.problem import ManifestError, Problem
 from operable.manifest.yaml_tree import read
+from operable.wire.lines import split_lines
 
 # A manifest is written by people and read whole into memory; the largest known one has 40 kB.
 FILE_LIMIT = 1_048_576
@@ -51,16 +52,14 @@ def decode(raw: bytes, path: str, limit: int = FILE_LIMIT) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        before = raw[: error.start]
-        line = before.count(b"\n") + 1
-        column = error.start - (before.rfind(b"\n") + 1) + 1
+        lines, rest = split_lines(raw[: error.start])
         hint = (
             "it looks like UTF-16; save it as UTF-8"
             if raw[:2] in (b"\xff\xfe", b"\xfe\xff")
             else "save it as UTF-8"
         )
         raise ManifestError(
-            [Problem(path, line, column, "NOT_UTF8", "this byte is not valid UTF-8", hint)]
+            [Problem(path, len(lines) + 1, len(rest) + 1, "NOT_UTF8", "this byte is not valid UTF-8", hint)]
         ) from error
 
 

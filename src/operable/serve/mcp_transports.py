@@ -123,11 +123,16 @@ async def serve_http(toolbox: Toolbox, listener: socket.socket, host: str, token
     """Serve clients on a socket, until a signal."""
     import uvicorn
 
-    from operable.serve.impatience import Impatient
+    from operable.serve.slow_clients import IdleTimeoutProtocol
 
     app = _guarded(server(toolbox).streamable_http_app(transport_security=_own_names(host)), token)
     config = uvicorn.Config(
-        app, http=Impatient, log_config=None, access_log=False, lifespan="on", timeout_graceful_shutdown=5
+        app,
+        http=IdleTimeoutProtocol,
+        log_config=None,
+        access_log=False,
+        lifespan="on",
+        timeout_graceful_shutdown=5,
     )
     with listener:
         await uvicorn.Server(config).serve(sockets=[listener])

@@ -13,7 +13,8 @@ import os
 from dataclasses import dataclass, field
 
 from operable.state.atomic import opened
-from operable.state.sealed_file import full_files, last_line, lines_back, lines_of, tail
+from operable.state.line_file import lines_back, tail
+from operable.state.sealed_file import LINE_LIMIT, full_files, last_line, lines_of
 from operable.state.sealed_head import Head, Signer, Stated, UnreadableHeadError, read_head, write_head
 from operable.state.sealed_record import SIGNED, Json, RecordFormat, SealedRecord
 
@@ -44,12 +45,12 @@ def read_end(
     """Raises DamagedError if the last line is not a record: nothing says what the next one would continue."""
     stated, complaint = _stated(path)
     with opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
-        whole, size = tail(fd)
+        whole, size = tail(fd, limit=LINE_LIMIT)
         if whole < 0:
             raise DamagedError("the log ends with a line that is too long for a record")
         if whole < size:
             os.ftruncate(fd, whole)
-        line = next(lines_back(fd, whole), None)
+        line = next(lines_back(fd, whole, limit=LINE_LIMIT), None)
         if stated is None and complaint is None and not _is_sealed(path, line, format):
             return _begun(path, fd, whole, format, signer, name)
         newest = _newest(path, line, format, stated)
@@ -206,7 +207,7 @@ def _is_announced(stated: Stated, newest: Head, signer: Signer | None, name: str
 def _ahead(fd: int, end: int, head: Head, format: RecordFormat, most: int) -> list[SealedRecord] | None:
     """The records after the head, oldest first. Returns None if they do not continue it."""
     found: list[SealedRecord] = []
-    for line in lines_back(fd, end):
+    for line in lines_back(fd, end, limit=LINE_LIMIT):
         try:
             record = format.read(line)
         except ValueError:

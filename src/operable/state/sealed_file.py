@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from operable.state.atomic import open_private, opened
+from operable.state.line_file import lines_back, tail
 
 LINE_LIMIT = 4 * 1024 * 1024
 """No record is longer; formats replace what is large by its digest long before."""
-_WINDOW = 16 * 1024  # holds the last record of most logs
 
 
 def full_files(path: str) -> list[str]:
@@ -54,12 +54,12 @@ class LogLines:
     def back(self) -> Iterator[tuple[int, bytes]]:
         """(where it begins, the line), the last one first: a reader of a few pays for a few."""
         fd, at = self._file.fileno(), self._size
-        end, _ = tail(fd, self._size)
+        end, _ = tail(fd, self._size, limit=LINE_LIMIT)
         if 0 <= end < at:
             yield end, os.pread(fd, at - end, end)  # torn
         if end < 0:
             end = at
-        for line in lines_back(fd, end):
+        for line in lines_back(fd, end, limit=LINE_LIMIT):
             end -= len(line)
             yield end, line
         if (
@@ -85,32 +85,4 @@ class LogLines:
 def last_line(path: str) -> bytes | None:
     """The last whole line of a file. Returns None if the file does not exist."""
     with opened(path, os.O_RDONLY) as fd:
-        return next(lines_back(fd, tail(fd)[0]), None)
-
-
-def tail(fd: int, size: int | None = None) -> tuple[int, int]:
-    """(where the last whole line ends, the size). What is between is a torn line."""
-    size = os.fstat(fd).st_size if size is None else size
-    at = size
-    while at > 0 and size - at <= LINE_LIMIT:
-        start = max(0, at - _WINDOW)
-        last = os.pread(fd, at - start, start).rfind(b"\n")
-        if last >= 0:
-            return start + last + 1, size
-        at = start
-    return (0 if at == 0 else -1), size
-
-
-def lines_back(fd: int, end: int) -> Iterator[bytes]:
-    """The whole lines before `end`, the last one first, each with its newline; it ends before a line that is too long."""
-    kept, at = b"", end
-    while True:
-        start = kept.rfind(b"\n", 0, max(0, len(kept) - 1)) + 1
-        if kept and (start > 0 or at == 0):
-            yield kept[start:]
-            kept = kept[:start]
-        elif at == 0 or len(kept) > LINE_LIMIT:
-            return
-        else:
-            above = max(0, at - _WINDOW)
-            kept, at = os.pread(fd, at - above, above) + kept, above
+        return next(lines_back(fd, tail(fd, limit=LINE_LIMIT)[0], limit=LINE_LIMIT), None)

@@ -15,7 +15,8 @@ What is peculiar about a line has exactly one outcome here:
 - no LF at the end of the input: not a line; `eof` gives it back.
 
 `SkippingSplitter` is for servers, whose peers go on after a line that is too long and wait for an answer to it.
-`BlockSplitter` is for callers that pass lines on without looking at each. `split_lines` is for bytes that are all there.
+`BlockSplitter` is for callers that pass lines on without looking at each. `split_lines` and `first_line` are
+for bytes that are all there. Lines of a file that are found by their place are `operable.state.line_file`.
 """
 
 from __future__ import annotations
@@ -188,3 +189,8 @@ def split_lines(data: bytes) -> tuple[list[bytes], bytes]:
     """The complete lines without their LF, and what follows the last one."""
     *lines, rest = data.split(b"\n")
     return lines, rest
+
+
+def first_line(data: bytes) -> bytes:
+    """Everything before the first LF; all of it if there is none."""
+    return data.partition(b"\n")[0]

@@ -23,7 +23,7 @@ from operable.kernel.errors import EX_OK
 from operable.kernel.redact import Redactor
 from operable.run.session import decisive
 from operable.wire.framework import Check, Error, Meta, Plan, Summary, Warning  # noqa: A004 - the wire's name for it
-from operable.wire.lines import BlockSplitter, SkippingSplitter
+from operable.wire.lines import BlockSplitter, SkippingSplitter, split_lines
 from operable.wire.notes import Note
 from operable.wire.reserved_names import PREFIX
 
@@ -110,7 +110,7 @@ class Passing:
     def _pass_each(self, data: bytes, events: list[Event]) -> None:
         kept: list[bytes] = []
         results = warnings = errors = 0
-        for line, event in zip(data.split(b"\n"), events, strict=False):
+        for line, event in zip(split_lines(data)[0], events, strict=False):
             if isinstance(event, Meta):
                 self._introduce(event)
                 continue
@@ -131,7 +131,7 @@ class Passing:
             self._relay.lines(b"\n".join(kept), results=results, warnings=warnings, errors=errors)
 
     def _show(self, data: bytes, events: list[Event]) -> None:
-        for line, event in zip(data.split(b"\n"), events, strict=False):
+        for line, event in zip(split_lines(data)[0], events, strict=False):
             if isinstance(event, Meta):
                 self._introduce(event)
             elif not isinstance(event, Summary):
@@ -191,7 +191,7 @@ class _Lines:
             return b""
         if data.count(b"\n") != count:
             self._over = True
-            data = b"".join(line + b"\n" for line in data.split(b"\n", count)[:count])
+            data = b"".join(line + b"\n" for line in split_lines(data)[0][:count])
         self._over = self._over or self._splitter.error is not None
         return (
             data.replace(b"\r\n", b"\n") if b"\r" in data else data

@@ -27,6 +27,7 @@ from operable.flow.canonical import parse
 from operable.flow.errors import FlowError
 from operable.state.atomic import link_new, write_whole
 from operable.state.lock import EXCLUSIVE, held, wait_until
+from operable.wire.lines import split_lines
 
 Json = dict[str, Any]
 # What other programs wait, and when they take a lock for abandoned.
@@ -64,7 +65,8 @@ class ApprovalStore:
                 f"the approvals are larger than {_LIMIT} bytes; the next approval or its use compacts them"
             )
             raise FlowError("approval_log_invalid", message)
-        return [event for line in data.split(b"\n") if (event := _event(line)) is not None]
+        lines, torn = split_lines(data)
+        return [event for line in (*lines, torn) if (event := _event(line)) is not None]
 
     def append(self, event: Json) -> None:
         """One more event, on disk before this returns; nothing of it when that fails."""

@@ -24,7 +24,7 @@ from operable.host.http.responses import Envelope, StreamPosition, body, envelop
 from operable.kernel.redact import Redactor, redact_url
 from operable.proc.child import ChildEnd
 from operable.proc.excerpt import Excerpt
-from operable.wire.lines import LineTooLong
+from operable.wire.lines import LineTooLong, split_lines
 
 _STREAM = "text/event-stream"
 _BUSY = (429, 500, 502, 503, 504)
@@ -74,7 +74,8 @@ class Remote:
         return 0
 
     def write(self, data: bytes) -> None:
-        for line in data.split(b"\n"):
+        lines, rest = split_lines(data)
+        for line in (*lines, rest):
             if line and self.end is None:
                 self._go(self._post(line, envelope(line) or Envelope()))
 

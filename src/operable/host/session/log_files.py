@@ -13,7 +13,9 @@ from collections.abc import Iterator
 
 import msgspec
 
+from operable.state.line_file import line_start, lines_back, tail, whole_lines
 from operable.wire.events import AnyEvent, Notice
+from operable.wire.lines import split_lines
 
 CHUNK = 256 * 1024
 # How often a follower in another process looks for more; a person does not notice, and it costs one system call.
@@ -106,16 +108,9 @@ class FileCursor:
         """Whole lines from here on; a line longer than CHUNK is read whole."""
         if self._fd is None:
             return b""
-        size = CHUNK
-        while True:
-            data = os.pread(self._fd, size, self._offset)
-            end = data.rfind(b"\n") + 1
-            if end:
-                self._offset += end
-                return data[:end]
-            if len(data) < size:
-                return b""
-            size *= 4
+        data = whole_lines(self._fd, self._offset, CHUNK)
+        self._offset += len(data)
+        return data
 
 
 def decode_records(data: bytes) -> list[Record]:
@@ -157,22 +152,13 @@ def segment_name(first: int) -> str:
 
 def last_record(fd: int) -> tuple[int, Record | None]:
     """Where the last whole line of a segment ends, and its record; (0, None) if the log is empty."""
-    end = os.fstat(fd).st_size
-    size = 4096
-    while True:
-        start = max(0, end - size)
-        data = os.pread(fd, end - start, start)
-        last = data.rfind(b"\n")
-        before = data.rfind(b"\n", 0, max(last, 0))
-        if last >= 0 and (before >= 0 or start == 0):
-            return start + last + 1, decode_records(data[before + 1 : last + 1])[0]
-        if start == 0:
-            return 0, None
-        size *= 8
+    end, _ = tail(fd)
+    line = next(lines_back(fd, end), None)
+    return (0, None) if line is None else (end, decode_records(line)[0])
 
 
 def _one_by_one(data: bytes) -> Iterator[Record]:
-    for line in data.split(b"\n")[:-1]:
+    for line in split_lines(data)[0]:
         try:
             yield _DECODER.decode(line)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -208,21 +194,8 @@ def _offset_of(fd: int, wanted: int) -> int:
 
 def _line_at(fd: int, offset: int) -> tuple[int, int | None]:
     """The first line that begins at or behind this offset: where, and its number (None: there is no whole one)."""
-    start = offset
-    if offset:
-        found = _find(fd, offset - 1)
-        if found is None:
-            return os.fstat(fd).st_size, None
-        start = found + 1
+    start = line_start(fd, offset)
+    if start is None:
+        return os.fstat(fd).st_size, None
     head = os.pread(fd, 32, start)
     return start, _number(head) if b"," in head else None
-
-
-def _find(fd: int, offset: int) -> int | None:
-    """The place of the first line end at or behind this offset."""
-    while data := os.pread(fd, 4096, offset):
-        place = data.find(b"\n")
-        if place >= 0:
-            return offset + place
-        offset += len(data)
-    return None

@@ -12,11 +12,14 @@ import signal
 from typing import BinaryIO, Self
 
 from operable.lint.lab import processes
-from operable.lint.lab.probe import MEMORY, TASKS
 from operable.proc.sandbox import cgroup
 from operable.proc.sandbox.confinement import Sandbox
 from operable.proc.tree.group import signal_group
 
+# Private writable memory. Address space is not a measure: Go, Node and the JVM reserve it by the terabyte.
+MEMORY = 4 * 1024**3
+# Threads and processes. A JVM has a few dozen threads, a build some processes.
+TASKS = 512
 # More at once than any sample call needs. Below the hard limits, so that it is seen and said.
 PROCESSES = 128
 

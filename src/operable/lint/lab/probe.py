@@ -15,17 +15,14 @@ import threading
 from dataclasses import dataclass, field
 
 from operable.kernel.errors import Fail
-from operable.lint.evidence import Invocation, Observation
+from operable.lint.evidence import Invocation
+from operable.lint.lab.custody import MEMORY, TASKS
 from operable.proc.command import PreparedCommand
 from operable.proc.sandbox.confinement import Confinement, ResourceLimits, Sandbox
 from operable.proc.sandbox.enclosure import Enclosure, enclose
 from operable.proc.sandbox.loopback import Loopback
 
-# Private writable memory. Address space is not a measure: Go, Node and the JVM reserve it by the terabyte.
-MEMORY = 4 * 1024**3
 _FILE_SIZE = 1024**3
-# Threads and processes. A JVM has a few dozen threads, a build some processes.
-TASKS = 512
 _FIRST_LINE = 4096  # longer than any kernel reads
 # Where the kernel counts everything that the user runs, of which there may be much.
 _TASKS_OF_A_USER = 8192
@@ -59,15 +56,6 @@ class LabProbe:
     timeout: float = 10.0
     # Set: no caller wants to know any more. What runs is killed, and nothing else is started.
     abandoned: threading.Event = field(default_factory=threading.Event, compare=False)
-
-    def run(self, invocation: Invocation, place: ProbeFolders) -> Observation:
-        from operable.lint.lab.trial import Trial
-
-        if self.abandoned.is_set():
-            raise Fail("cancelled", "LINT_ABANDONED", "the linter is being ended")
-        for path, content in invocation.files:
-            place_file(place.home, path, content)
-        return Trial(self, invocation, place).observe()
 
     def command(
         self, invocation: Invocation, place: ProbeFolders, gate: int | None = None

@@ -21,6 +21,7 @@ from dataclasses import replace
 from operable.kernel.errors import Fail
 from operable.lint.check import RoomChange
 from operable.lint.evidence import Invocation, Observation, encode
+from operable.lint.lab import trial
 from operable.lint.lab.companions import Companions
 from operable.lint.lab.folders import discard
 from operable.lint.lab.probe import LabProbe, ProbeFolders, hidden
@@ -160,7 +161,7 @@ class LabRoom:
         place = self._companions.place
         if invocation.bare:
             place = _emptied(place, self._folder, confined=self._probe.sandbox is not None)
-        seen = self._probe.run(invocation, place)
+        seen = trial.run(self._probe, invocation, place)
         if invocation.bare:
             discard(place.home)  # nothing of ours is to make it look touched
         self._companions.demand()

@@ -15,10 +15,11 @@ import signal
 from collections.abc import Callable
 from typing import Literal
 
+from operable.kernel.errors import Fail
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab.custody import Custody
 from operable.lint.lab.output import Recording, SilentTerminal
-from operable.lint.lab.probe import LabProbe, ProbeFolders
+from operable.lint.lab.probe import LabProbe, ProbeFolders, place_file
 from operable.lint.lab.processes import Waiting
 from operable.lint.lab.stall import HEAD_START, LOOK, Patience, fill
 from operable.proc.child import OPEN, Child, ChildEnd, Stdin
@@ -42,6 +43,15 @@ _WATCH = 0.05
 _SOON = 0.001
 # A stream that has not begun after so many seconds is signalled nevertheless.
 _SILENCE = 3.0
+
+
+def run(probe: LabProbe, invocation: Invocation, place: ProbeFolders) -> Observation:
+    """Place the files of an invocation, run it and observe. Raises Fail if the linter is being ended."""
+    if probe.abandoned.is_set():
+        raise Fail("cancelled", "LINT_ABANDONED", "the linter is being ended")
+    for path, content in invocation.files:
+        place_file(place.home, path, content)
+    return Trial(probe, invocation, place).observe()
 
 
 class Trial:

@@ -6,6 +6,7 @@ UPSTREAM_NON_JSON; after the program's own end marker, what follows is the outpu
 
 from __future__ import annotations
 
+from operable.wire.lines import split_lines
 from operable.wrap.mapping import mapper
 from operable.wrap.values import decode
 
@@ -21,8 +22,8 @@ def _parse(upstream: Upstream, rules: Mapping[str, Any]) -> Iterator[Any]:
     mapped = mapper(upstream, rules)
     for block in upstream.blocks():
         rows: list[Any] = []
-        lines = block.split(b"\n")
-        for index, line in enumerate(lines):
+        lines, rest = split_lines(block)
+        for index, line in enumerate((*lines, rest)):
             if not line or line.isspace():
                 continue
             try:
@@ -34,7 +35,7 @@ def _parse(upstream: Upstream, rules: Mapping[str, Any]) -> Iterator[Any]:
                     yield rows
                     rows = []
                 yield upstream.foreign_line(line)
-                if index == len(lines) - 1:
+                if index == len(lines):
                     upstream.cut_off()  # a last line without its end: the program stopped in the middle of it
                 continue
             for event in mapped(value):

@@ -6,7 +6,7 @@ import socket
 import pytest
 import uvicorn
 
-from operable.serve import impatience
+from operable.serve import slow_clients
 
 BEGIN = b"GET / HTTP/1.1\r\nHost: x\r\n"
 
@@ -18,7 +18,7 @@ async def answering(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     if scope["path"] == "/slow":
         await send({"type": "http.response.body", "body": b"o", "more_body": True})
-        await asyncio.sleep(impatience.PATIENCE * 4)
+        await asyncio.sleep(slow_clients.IDLE_TIMEOUT * 4)
         await send({"type": "http.response.body", "body": b"k"})
     else:
         await send({"type": "http.response.body", "body": b"ok"})
@@ -26,11 +26,15 @@ async def answering(scope, receive, send):
 
 def talked(monkeypatch, client):
     """What the client makes of a server whose patience is short."""
-    monkeypatch.setattr(impatience, "PATIENCE", 0.2)
+    monkeypatch.setattr(slow_clients, "IDLE_TIMEOUT", 0.2)
 
     async def both():
         config = uvicorn.Config(
-            answering, http=impatience.Impatient, log_config=None, lifespan="off", timeout_keep_alive=100
+            answering,
+            http=slow_clients.IdleTimeoutProtocol,
+            log_config=None,
+            lifespan="off",
+            timeout_keep_alive=100,
         )
         server = uvicorn.Server(config)
         listener = socket.create_server(("127.0.0.1", 0))

@@ -10,11 +10,11 @@ import asyncio
 
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-PATIENCE = 30.0  # seconds
+IDLE_TIMEOUT = 30.0  # seconds
 
 
-class Impatient(H11Protocol):
-    """HTTP/1.1 with an end to waiting."""
+class IdleTimeoutProtocol(H11Protocol):
+    """HTTP/1.1 that closes a connection on which no request comes in time."""
 
     _watch: asyncio.TimerHandle | None = None
 
@@ -28,7 +28,7 @@ class Impatient(H11Protocol):
         super().connection_lost(exc)
 
     def _wait(self) -> None:
-        self._watch = self.loop.call_later(PATIENCE, self._look, self._idle(), self.cycle)
+        self._watch = self.loop.call_later(IDLE_TIMEOUT, self._look, self._idle(), self.cycle)
 
     def _look(self, was_idle: bool, before: object) -> None:
         if was_idle and self._idle() and self.cycle is before:
