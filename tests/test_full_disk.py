@@ -232,8 +232,7 @@ def cases(tmp_path: Path, address: str) -> dict[str, Case]:
         "recording": Case(record, "CANNOT_WRITE", 73, next=False),
         "consent": Case(["app", "approve", str(made(cwd / "apps" / "notes")), "--confirm"], "APPROVALS_NOT_WRITTEN", 74),
         "session": Case(["agent", "prompt", "leaking", "--prompt", "x"], "LEDGER_UNUSABLE", 74, before=copied, next=False),
-        "ledger": Case(["agent", "approve", manifest], "LEDGER_UNUSABLE", 74),
-        "unapproved": Case(["agent", "prompt", manifest, "--prompt", "x"], "LEDGER_UNUSABLE", 74, next=False),
+        "manifest consent": Case(["agent", "approve", manifest], "APPROVALS_NOT_WRITTEN", 74),
         "adapter": Case(["agent", "approve", "@vendor/evil", "--adapter"], "APPROVALS_NOT_WRITTEN", 74, env={"PYTHONPATH": str(tmp_path / "site")}),
         "state folder": Case(["agent", "approve", manifest], "STATE_DIRECTORY_UNUSABLE", 74, "no names"),
         "import": Case(imported, "CANNOT_WRITE", 73),
@@ -250,7 +249,7 @@ def cases(tmp_path: Path, address: str) -> dict[str, Case]:
 
 
 NAMES = [
-    *("recording", "consent", "session", "ledger", "unapproved", "adapter", "state folder", "import"),
+    *("recording", "consent", "session", "manifest consent", "adapter", "state folder", "import"),
     *("import again", "new app", "new wrapper", "token", "verify", "secret", "install", "download", "keyed"),
 ]
 

@@ -17,6 +17,8 @@ COPIES = {
     "whole-file writes": "import os\nos.replace('draft', 'file')\n",
     "paths": "import os\nhome = os.environ.get('OPERABLE_HOME')\n",
     "running a child to its end": "from operable.proc.child import Child\nchild = Child(None)\n",
+    "results of children": "class Ran:\n    stdout: bytes\n    stderr: str\n    status: int | None\n",
+    "consent to content": "def f(approved, digest):\n    return approved['digest'] == digest\n",
     "JSON-RPC envelopes": "answer = {'jsonrpc': '2.0', 'id': 1, 'result': None}\n",
     "strict JSON reading": "import json\nvalue = json.loads('1', parse_constant=float)\n",
     "lines out of bytes": "*lines, rest = b'a\\nb'.split(b'\\n')\n",

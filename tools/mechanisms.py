@@ -112,6 +112,33 @@ def masks_text(node: ast.AST) -> bool:
     return False
 
 
+def declares_fields(*alternatives: frozenset[str]) -> Callable[[ast.AST], bool]:
+    """Classes whose body declares all the fields of one of these sets."""
+
+    def matches(node: ast.AST) -> bool:
+        if not isinstance(node, ast.ClassDef):
+            return False
+        fields = {
+            each.target.id
+            for each in node.body
+            if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+        }
+        return any(wanted <= fields for wanted in alternatives)
+
+    return matches
+
+
+def compares_approved_digests(node: ast.AST) -> bool:
+    """`approved["digest"] == digest` and its like: whether content is still what was approved."""
+    match node:
+        case ast.Compare(left=ast.Call(func=function)) if _dotted(function) == "compare":
+            return False
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+            text = f"{ast.unparse(left)} {ast.unparse(right)}".lower()
+            return "approv" in text and "digest" in text
+    return False
+
+
 MECHANISMS = (
     Mechanism(
         "masking secrets",
@@ -156,6 +183,19 @@ MECHANISMS = (
         ),
         "use operable.proc.run",
         calls("Child", "subprocess.run", "subprocess.Popen", "subprocess.check_output"),
+    ),
+    Mechanism(
+        "results of children",
+        # The task of a workflow may be the turn of an agent; the linter's is a timeline, seen from outside.
+        ("operable.proc.run", "operable.flow.run.process", "operable.lint.evidence"),
+        "use operable.proc.run.CommandOutput",
+        declares_fields(*(frozenset({"stdout", status}) for status in ("status", "exit_code", "returncode"))),
+    ),
+    Mechanism(
+        "consent to content",
+        ("operable.state.consent",),
+        "use operable.state.consent (ConsentFile, compare)",
+        compares_approved_digests,
     ),
     Mechanism(
         "JSON-RPC envelopes",

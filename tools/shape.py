@@ -25,7 +25,7 @@ RATCHET = ROOT / "tools" / "shape.toml"
 # Of `style.md`: a folder of more gets rooms, a smaller module with one caller belongs to its caller.
 FOLDER_LIMIT, SMALL = 20, 100
 # The nodes that imports and mechanisms are recognised by: one in five.
-TELLING = (ast.Call, ast.Dict, ast.Import, ast.ImportFrom, ast.Subscript)
+TELLING = (ast.Call, ast.ClassDef, ast.Compare, ast.Dict, ast.Import, ast.ImportFrom, ast.Subscript)
 # An entry of a catalogue is named by what a contract or another program calls it, and only its catalogue loads it.
 DESCRIPTOR = re.compile(r"[A-Z][A-Z_]*")
 # Nouns that end like a gerund or a participle.

@@ -112,7 +112,7 @@ def bash_of_the_agent(**fields: Any) -> Callable[[Outside], tuple[str, Ledger]]:
         assert place is not None
         with place:
             ledger = [item.as_dict() for item in place.report]
-        return run_program(outside.probe(), given, timeout=LIMIT, tree=True).stdout, ledger
+        return run_program(outside.probe(), given, timeout=LIMIT, tree=True).text, ledger
 
     return run
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.state.consent import ConsentFile, ConsentFileError, compare
+from operable.state.consent import UNUSABLE, ConsentFile, compare
 
 
 @pytest.fixture
@@ -46,9 +46,10 @@ def test_a_damaged_file_cannot_be_read_and_is_not_overwritten(consents, text):
     with open(consents.place(), "w", encoding="utf-8") as file:
         file.write(text)
 
-    with pytest.raises(ConsentFileError, match=r"approvals\.json cannot be used"):
+    with pytest.raises(Fail, match=r"approvals\.json cannot be used") as caught:
         consents.read()
-    with pytest.raises(ConsentFileError), consents.change() as records:
+    assert (caught.value.category, caught.value.code) == ("config", UNUSABLE)
+    with pytest.raises(Fail, match=r"cannot be used"), consents.change() as records:
         records["one"] = {}
     with open(consents.place(), encoding="utf-8") as file:
         assert file.read() == text

@@ -8,9 +8,6 @@ data, so it is noticed: an answer counts only when nothing that was approved was
 """
 
 import shlex
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +15,7 @@ from operable.app import entry
 from operable.app.content import PackageContent, content
 from operable.app.packages import Package
 from operable.kernel.errors import Fail
-from operable.state.atomic import advise, is_disk_problem
-from operable.state.consent import ConsentFile, ConsentFileError, compare
+from operable.state.consent import ConsentFile, compare
 
 _TOLD_APART = 1000  # files of a package; of one that has more it is not kept which of them changed
 _TOLD = 3
@@ -53,7 +49,7 @@ class Approvals:
 
     def standing(self, package: Package) -> Standing:
         own = package.source == "user"
-        approved = self._read().get(package.root)
+        approved = self._consents.read().get(package.root)
         if approved is None:
             reason = "in the user's own folder" if own else "never approved"
             return Standing(trusted=own, reason=reason)
@@ -74,7 +70,7 @@ class Approvals:
 
     def recorded(self, package: Package) -> bool:
         """Whether there is an approval, without looking into the package: whether it still holds is seen at a call."""
-        return package.root in self._read()
+        return package.root in self._consents.read()
 
     def require(self, package: Package) -> PackageContent | None:
         """Fail unless the package may run as it wants to; what is approved of it, None when it needs no approval."""
@@ -117,35 +113,15 @@ class Approvals:
                 target=package.root,
                 hint="look at it again",
             )
-        with self._changing() as approvals:
-            approvals[package.root] = {
-                "digest": seen.digest,
-                "at": time.time(),
-                "shell": shell,
-                "env": entry.variables(package),
-            }
-            if len(seen.files) <= _TOLD_APART:
-                approvals[package.root]["files"] = {name: told[:16] for name, told in seen.files.items()}
+        details: dict[str, Any] = {"shell": shell, "env": entry.variables(package)}
+        if len(seen.files) <= _TOLD_APART:
+            details["files"] = {name: told[:16] for name, told in seen.files.items()}
+        self._consents.approve(package.root, seen.digest, **details)
         return seen.digest
 
     def revoke(self, package: Package) -> bool:
         """Forget the approval; whether there was one."""
-        with self._changing() as approvals:
-            return approvals.pop(package.root, None) is not None
-
-    def _read(self) -> dict[str, dict[str, Any]]:
-        try:
-            return self._consents.read()
-        except ConsentFileError as error:
-            raise _unusable(error) from error
-
-    @contextmanager
-    def _changing(self) -> Iterator[dict[str, dict[str, Any]]]:
-        try:
-            with self._consents.change() as approvals:
-                yield approvals
-        except ConsentFileError as error:
-            raise _unusable(error) from error
+        return self._consents.revoke(package.root)
 
 
 def _differing(approved: Any, files: dict[str, str]) -> tuple[str, ...]:
@@ -154,10 +130,3 @@ def _differing(approved: Any, files: dict[str, str]) -> tuple[str, ...]:
         return ()
     now = {name: told[:16] for name, told in files.items()}
     return tuple(sorted(name for name in {*approved, *now} if approved.get(name) != now.get(name)))
-
-
-def _unusable(error: ConsentFileError) -> Fail:
-    cause = error.__cause__
-    if cause is not None and is_disk_problem(cause):
-        return Fail("io", "APPROVALS_NOT_WRITTEN", str(error), target=error.path, hint=advise(cause))
-    return Fail("config", "APPROVALS_UNUSABLE", str(error), target=error.path)

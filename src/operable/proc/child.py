@@ -17,7 +17,7 @@ import signal
 from operable.proc.excerpt import Excerpt
 from operable.proc.pipes import Inlet, PipeReader
 from operable.proc.spawn import launch
-from operable.proc.tree.escalation import LOOK, REAP, Ladder
+from operable.proc.tree.escalation import CANCELLED, LOOK, REAP, Ladder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Child:
             self._leader.abort()  # interrupted: no caller has this child yet that could end it
             raise
 
-    def cancel(self, cause: str = "cancelled") -> None:
+    def cancel(self, cause: str = CANCELLED) -> None:
         """Ask the group to end: SIGINT, SIGTERM, SIGKILL, with the graces between. Go on reading: a tool that is
         interrupted still has its summary to write.
         """
@@ -116,7 +116,7 @@ class Child:
         self._ladder.terminate(self._reactor.time(), cause)
         self._advance()
 
-    def kill(self, cause: str = "cancelled") -> None:
+    def kill(self, cause: str = CANCELLED) -> None:
         """End the group with SIGKILL now."""
         self._ladder.kill(self._reactor.time(), cause)
         self._advance()

@@ -3,9 +3,10 @@
 `supervise` owns the reactor and the child. However its block is left, by an interrupt also, the command has ended by then:
 one that still runs is killed first. Callers take its output as it comes, write to it, or end it when they have enough.
 
-`output` and its async twin `aoutput` keep a bounded amount of what a command printed: for short answers, not for streams.
-They have a deadline always, and an output beyond `limit` ends the command instead of being cut silently. With `heed` each
-chunk goes to the caller as it comes, and nothing is kept; False from it ends the command.
+`CommandOutput` is the one result of a command that ran to its end. `output` and its async twin `aoutput` give it, with a
+bounded amount of what the command printed: for short answers, not for streams. They have a deadline always, and an output
+beyond `limit` ends the command instead of being cut silently. With `heed` each chunk goes to the caller as it comes, and
+nothing is kept; False from it ends the command.
 
 Sessions and pipelines, whose children outlive a call, use `proc.child` themselves.
 """
@@ -17,10 +18,11 @@ from contextlib import contextmanager
 from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.proc.child import Child
 from operable.proc.reactor import SelectorReactor
+from operable.proc.tree.escalation import CANCELLED, DEADLINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import NamedTuple
 
     from operable.proc.child import ChildEnd, Stdin
@@ -39,11 +41,47 @@ LIMIT = 16 * 1024 * 1024
 
 
 class CommandOutput(NamedTuple):
-    """What a finished command left. `status` follows subprocess: negative means killed by that signal."""
+    """A command that ran to its end: how it ended, and what was kept of its output. No other type says so."""
 
     stdout: bytes
     stderr: str
-    status: int | None
+    end: ChildEnd
+    cut: bool = False  # it printed more than was kept
+    env: Mapping[str, str] | None = None  # the variables that it was given, so that `said` can mask them
+
+    @property
+    def status(self) -> int | None:
+        """As subprocess has it: negative means killed by that signal. None: it could not be learnt."""
+        return self.end.status
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether we ended it, because its time was up."""
+        return self.end.cause == DEADLINE
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether we ended it, because its caller gave up."""
+        return self.end.cause == CANCELLED
+
+    @property
+    def text(self) -> str:
+        return self.stdout.decode("utf-8", "replace")
+
+    def said(self, limit: int) -> str:
+        """The end of what it printed, for an error: without the secrets that it was given."""
+        from operable.kernel.redact import Redactor
+        from operable.proc.environment import secret_values
+
+        secrets = secret_values(self.env or {}, given=True)
+        return Redactor(secrets).text(self.stderr.strip() or self.text.strip())[-limit:]
+
+
+def require_in_time(end: ChildEnd, name: str, timeout: float) -> None:
+    """Raise Fail timeout/DEADLINE_EXCEEDED if we ended the command because its time was up."""
+    if end.cause == DEADLINE:
+        message = f"{name} did not end within {timeout:g} s"
+        raise Fail("timeout", "DEADLINE_EXCEEDED", message, target=name, exit_code=EX_TIMEOUT)
 
 
 class Supervised:
@@ -202,17 +240,10 @@ class _Capture:
             self.on_end()
 
     def result(self, command: PreparedCommand, timeout: float) -> CommandOutput:
+        assert self.end is not None  # noqa: S101 - the caller waited for it
         name = command.argv[0]
         if self.size > self.limit:
-            raise Fail(
-                "validation", "OUTPUT_TOO_LARGE", f"{name} printed more than {self.limit} bytes", target=name
-            )
-        if self.end is None or self.end.cause == "deadline":
-            raise Fail(
-                "timeout",
-                "DEADLINE_EXCEEDED",
-                f"{name} did not end within {timeout:g} s",
-                target=name,
-                exit_code=EX_TIMEOUT,
-            )
-        return CommandOutput(b"".join(self.chunks), self.end.stderr.text(), self.end.status)
+            message = f"{name} printed more than {self.limit} bytes"
+            raise Fail("validation", "OUTPUT_TOO_LARGE", message, target=name)
+        require_in_time(self.end, name, timeout)
+        return CommandOutput(b"".join(self.chunks), self.end.stderr.text(), self.end, env=command.env)

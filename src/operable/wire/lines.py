@@ -192,5 +192,5 @@ def split_lines(data: bytes) -> tuple[list[bytes], bytes]:
 
 
 def first_line(data: bytes) -> bytes:
-    """Everything before the first LF; all of it if there is none."""
+    """Everything before the first LF, or all of it."""
     return data.partition(b"\n")[0]

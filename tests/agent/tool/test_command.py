@@ -74,8 +74,8 @@ def told(tmp_path, monkeypatch):
             scene = Scene(str(work), Cancellation(), environment, **options)
             ran = run_program(["sh", "-c", TRIED + "env"], scene, timeout=120, tree=True)
             assert ran.status == 0, ran.stderr
-            assert "SOME_API_KEY" not in ran.stdout
-            lines = [line.split() for line in ran.stdout.splitlines()]
+            assert "SOME_API_KEY" not in ran.text
+            lines = [line.split() for line in ran.text.splitlines()]
             return {words[0] for words in lines if words[1:] == ["done"]}
 
         yield run

@@ -1,4 +1,4 @@
-"""The ledger of launches: what it acknowledged about approvals and setup steps, it still knows."""
+"""The ledger of launches: what it acknowledged about setup steps, it still knows."""
 
 import random
 from collections import Counter
@@ -7,6 +7,7 @@ from operable.host.launch.ledger import Ledger, Scope, StepRecord
 from tests.campaign.store import Store, require, settled
 
 _PLACES = 4
+_SCOPE = Scope("b", "w", "u")
 
 
 class LaunchLedger(Store):
@@ -19,20 +20,21 @@ class LaunchLedger(Store):
         self.notes.add("begun", number, place, value)
         ledger = Ledger(str(self.home / "ledger.db"))
         if value is None:
-            ledger.revoke(place)
+            ledger.reopen(_SCOPE, place)
         else:
-            ledger.approve(place, value)
+            ledger.completed(_SCOPE, place, StepRecord(value, "done"))
         self.notes.add("acknowledged", number, place, value)
-        ledger.completed(Scope("b", "w", "u"), name, StepRecord("d", "done"))
+        ledger.completed(_SCOPE, name, StepRecord("d", "done"))
         self.notes.add("completed", name)
 
     def judge(self, counts: Counter[str]) -> None:
         ledger = Ledger(str(self.home / "ledger.db"))
         begun, acknowledged = self.notes.all("begun"), self.notes.all("acknowledged")
+        steps = ledger.steps(_SCOPE)
+        digests = {step: record.digest for step, record in steps.items()}
         for place in sorted({where for _, where, _ in begun}):
-            found, right = ledger.approval(place), settled(begun, acknowledged, place)
+            found, right = digests.get(place), settled(begun, acknowledged, place)
             require(found in right, "not what was acknowledged", place, found, right)
-        steps = ledger.steps(Scope("b", "w", "u"))
         gone = [name for (name,) in self.notes.all("completed") if name not in steps]
         require(not gone, "a completed step is gone", gone)
 

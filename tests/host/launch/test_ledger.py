@@ -55,7 +55,7 @@ def test_a_step_or_all_of_them_can_be_opened_again(ledger):
 
 
 def test_only_its_owner_can_read_it(ledger):
-    ledger.approve("/x", "sha256:1")
+    ledger.completed(SCOPE, "a", StepRecord("d", "done"))
     modes = {stat.S_IMODE(os.stat(path).st_mode) for path in (ledger.path,)}
     assert modes == {0o600}
 

@@ -1,7 +1,7 @@
 import pytest
 
 from operable.host.launch.ledger import Ledger
-from operable.host.launch.trust import approve, content_digest, not_approved, standing
+from operable.host.launch.trust import approve, content_digest, not_approved, revoke, standing
 from operable.kernel.errors import Fail
 
 MANIFEST = """---
@@ -52,7 +52,7 @@ def test_an_approved_manifest_is_trusted_until_it_changes(bundle, ledger):
     (bundle / "AGENT-CLI.md").write_text(MANIFEST + "more")
     changed = judged(bundle, ledger)
     assert (changed.trusted, changed.why) == (False, "it has changed since it was approved")
-    ledger.revoke(str(bundle / "AGENT-CLI.md"))
+    assert revoke(str(bundle / "AGENT-CLI.md"), ledger)
     assert judged(bundle, ledger).why == "the user has not approved it"
 
 

@@ -37,14 +37,14 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
     heading = f"Exit code: {ran.status}"
     if ran.timed_out:
         heading = f"Timed out after {min(timeout, _MOST_MS)} ms; what it printed until then follows"
-    elif ran.stopped:
+    elif ran.cancelled:
         heading = "Stopped"
     parts = [heading]
     if ran.stdout:
-        parts.append(f"STDOUT:\n{ran.stdout}")
+        parts.append(f"STDOUT:\n{ran.text}")
     if ran.stderr:
         parts.append(f"STDERR:\n{ran.stderr}")
-    return AbilityOutcome("\n".join(parts), ok=ran.status == 0 and not ran.timed_out and not ran.stopped)
+    return AbilityOutcome("\n".join(parts), ok=ran.status == 0 and not ran.timed_out and not ran.cancelled)
 
 
 def _shell(name: str, path: str | None) -> str | None:

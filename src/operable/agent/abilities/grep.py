@@ -34,11 +34,11 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
         )
     except Fail as problem:
         return AbilityOutcome(problem.message, ok=False)
-    if ran.stopped or ran.timed_out:
-        return AbilityOutcome("Stopped" if ran.stopped else "Timed out; search in fewer files", ok=False)
+    if ran.cancelled or ran.timed_out:
+        return AbilityOutcome("Stopped" if ran.cancelled else "Timed out; search in fewer files", ok=False)
     if ran.status not in (0, 1):
         return AbilityOutcome(ran.stderr.strip() or f"grep ended with status {ran.status}", ok=False)
-    lines = ran.stdout.splitlines()
+    lines = ran.text.splitlines()
     if not lines:
         return AbilityOutcome("No matches found")
     if len(lines) > _LINES:

@@ -10,14 +10,13 @@ environment.
 
 import os
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 from operable.agent.places import state_folder
 from operable.agent.secrecy import without_secrets
 from operable.agent.tool.ability import NO_SANDBOX, Scene
 from operable.proc.command import PreparedCommand
 from operable.proc.excerpt import Excerpt
-from operable.proc.run import supervise
+from operable.proc.run import CommandOutput, supervise
 from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandbox.enclosure import Enclosure, enclose
 from operable.proc.spawn import prepare
@@ -55,18 +54,7 @@ _HOME = "/home/agent"  # inside a sandbox: empty, and gone with the command
 _HEAD = _TAIL = 128 * 1024  # more than any tool's cap, so that what is cut is cut by the cap's own rule
 
 
-@dataclass(frozen=True, slots=True)
-class CommandResult:
-    """How a program ended. `status` follows subprocess; `timed_out` and `stopped` say that we ended it."""
-
-    stdout: str
-    stderr: str
-    status: int | None
-    timed_out: bool = False
-    stopped: bool = False
-
-
-def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = False) -> CommandResult:
+def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = False) -> CommandOutput:
     """Run and wait; Fail when the program cannot be started or the sandbox is not available. `tree`: it may start others,
     which end with it, whatever they do to get away.
     """
@@ -105,13 +93,11 @@ def _hidden(scene: Scene) -> tuple[str, ...]:
     return tuple(path for path in real if not any(f"{place}/".startswith(f"{path}/") for place in shown))
 
 
-def _ran(command: PreparedCommand, scene: Scene, timeout: float) -> CommandResult:
+def _ran(command: PreparedCommand, scene: Scene, timeout: float) -> CommandOutput:
     kept, err = Excerpt(_HEAD, _TAIL), Excerpt(_HEAD, _TAIL)
     with (
         supervise(command, on_stdout=kept.feed, on_stderr=err.feed, timeout=timeout, graces=_GRACES) as run,
         scene.cancellation.waking(lambda: run.reactor.call_soon_threadsafe(run.child.cancel)),
     ):
         end = run.wait()
-    return CommandResult(
-        kept.text(), err.text(), end.status, end.cause == "deadline", end.cause == "cancelled"
-    )
+    return CommandOutput(kept.text().encode("utf-8"), err.text(), end, env=command.env)

@@ -6,7 +6,6 @@ together with its session, and answered in that session's folder only.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -147,7 +146,7 @@ def planned_revocation(name: str, workspace: str, *, adapter: bool) -> Change | 
         return None if pin is None else Change("revoke", name, of=_ADAPTER, digest=pin.digest)
     where = discovery(workspace)
     manifest = _manifest(name, workspace)
-    digest = where.ledger.approval(os.path.realpath(manifest.path))
+    digest = trust.approved_digest(manifest.path, where.ledger)
     if digest is None:
         return None
     return Change("revoke", manifest.name, of=_MANIFEST, digest=digest, path=manifest.path)
@@ -157,7 +156,7 @@ def revoked(change: Change) -> AgentApproval:
     if change["of"] == _ADAPTER:
         adapters.revoke(change.target)
     else:
-        discovery(".").ledger.revoke(os.path.realpath(change["path"]))
+        trust.revoke(change["path"], discovery(".").ledger)
     return AgentApproval(
         kind=change["of"],
         name=change.target,

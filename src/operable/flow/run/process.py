@@ -12,18 +12,17 @@ from dataclasses import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.child import Child, ChildEnd
 from operable.proc.command import PreparedCommand
-from operable.proc.run import supervise
-from operable.proc.tree.escalation import Graces
+from operable.proc.run import CommandOutput, supervise
+from operable.proc.tree.escalation import DEADLINE, Graces
 
 # stdout and stderr together, as other runners of these manifests have it.
 OUTPUT_LIMIT = 10 * 1024 * 1024
-_DEADLINE = "deadline"
 _SHELL_SIGNALS = 128  # a sandbox reports a command that a signal ended as a shell does
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """How a command ended. `exit_code` is None when it was not started, or a signal ended it."""
+    """What a task gave: a command, or the turn of an agent. `exit_code` is None if it did not start or a signal ended it."""
 
     exit_code: int | None = None
     signal: str | None = None
@@ -73,7 +72,7 @@ def run_command(
             capture.end = run.wait()
     except Fail as problem:
         return TaskResult(problem=problem.message)
-    return capture.result(sandboxed=command.enclosure > 0)
+    return _task_result(capture.output(), capture.problem, sandboxed=command.enclosure > 0)
 
 
 class _Capture:
@@ -103,27 +102,34 @@ class _Capture:
 
     def out_of_time(self) -> None:
         if self.child is not None:
-            self.child.terminate(_DEADLINE)
+            self.child.terminate(DEADLINE)
 
-    def result(self, *, sandboxed: bool) -> TaskResult:
-        end = self.end
-        assert end is not None  # noqa: S101 - the reactor ran until there was one
-        status = end.status
-        code, name = status, None
-        if status is not None and status < 0:
-            code, name = None, _signal_name(-status)
-        elif sandboxed and end.cause is not None and status is not None and status > _SHELL_SIGNALS:
-            code, name = None, _signal_name(status - _SHELL_SIGNALS)
-        problem = f"it printed more than {self._limit} bytes and was ended" if self._too_much else None
-        return TaskResult(
-            exit_code=code,
-            signal=name,
-            timed_out=end.cause == _DEADLINE,
-            duration_ms=round(end.elapsed * 1000),
-            stdout=self._stdout.decode("utf-8", "replace"),
-            stderr=self._stderr.decode("utf-8", "replace"),
-            problem=problem,
+    @property
+    def problem(self) -> str | None:
+        return f"it printed more than {self._limit} bytes and was ended" if self._too_much else None
+
+    def output(self) -> CommandOutput:
+        assert self.end is not None  # noqa: S101 - the reactor ran until there was one
+        return CommandOutput(
+            bytes(self._stdout), self._stderr.decode("utf-8", "replace"), self.end, cut=self._too_much
         )
+
+
+def _task_result(ran: CommandOutput, problem: str | None, *, sandboxed: bool) -> TaskResult:
+    status, killed_by = ran.status, None
+    if status is not None and status < 0:
+        killed_by = -status
+    elif sandboxed and ran.end.cause is not None and status is not None and status > _SHELL_SIGNALS:
+        killed_by = status - _SHELL_SIGNALS
+    return TaskResult(
+        exit_code=status if killed_by is None else None,
+        signal=None if killed_by is None else _signal_name(killed_by),
+        timed_out=ran.timed_out,
+        duration_ms=round(ran.end.elapsed * 1000),
+        stdout=ran.text,
+        stderr=ran.stderr,
+        problem=problem,
+    )
 
 
 def _signal_name(number: int) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from operable import __version__
-from operable.host.launch.ledger import LEDGER_PROBLEMS, Ledger
+from operable.host.launch.ledger import Ledger
 from operable.host.launch.places import MANIFEST, bundled_agents, user_agents
 from operable.host.launch.trust import ManifestTrust, not_approved, standing
 from operable.kernel.catalogue import unknown
@@ -26,6 +26,7 @@ from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import decode, parse_document
 from operable.manifest.problem import ManifestError
 from operable.state import cache
+from operable.state.consent import UNUSABLE
 
 PROJECT_FOLDERS = (".agents", os.path.join(".operable", "agents"))
 # A folder with more entries than this is something else.
@@ -128,7 +129,7 @@ class Discovery:
             judged = standing(path, origin, self.ledger)
             texts = _kept_texts(path) if origin == "bundled" else _texts(path)
         except (ManifestError, Fail, OSError) as problem:
-            if isinstance(problem, Fail) and problem.code in LEDGER_PROBLEMS:
+            if isinstance(problem, Fail) and problem.code == UNUSABLE:
                 raise  # what is approved cannot be read, and the manifest is not the reason
             nobody = ManifestTrust(trusted=origin != "project", digest="", why="it cannot be read")
             return DiscoveredManifest(folder_name, path, origin, nobody, problem=str(problem))

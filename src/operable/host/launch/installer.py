@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from operable.host.launch.machine import LocalMachine
-from operable.host.launch.process import FinishedCommand, run
+from operable.host.launch.process import run
 from operable.kernel.catalogue import load
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Install
+from operable.proc.run import CommandOutput
 from operable.proc.spawn import prepare
 
 # A compiler on a slow machine; a longer wait can be interrupted.
@@ -83,7 +84,7 @@ class InstallJob:
 
     def run(
         self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, inherit: Sequence[str] = ()
-    ) -> FinishedCommand:
+    ) -> CommandOutput:
         """Run a program of the installer; MethodFailed unless it ends well."""
         variables = {**self.env, **(env or {})}
         if self.machine.path is not None:

@@ -1,4 +1,4 @@
-"""What launching remembers: installations, completed setup steps, the state of logins, approved manifests.
+"""What launching remembers: installations, completed setup steps, the state of logins.
 
 One SQLite file in write-ahead mode, a connection per question, so that threads and processes need no care. Values that
 people type never come here: the ledger knows a secret only by the slug under which the store keeps it. The scope of setup
@@ -19,7 +19,6 @@ from operable.kernel.errors import Fail
 # A writer holds the lock for microseconds; ten seconds are a machine that is swapping.
 _BUSY_TIMEOUT = 10.0
 _VERSION = 1
-LEDGER_PROBLEMS = ("LEDGER_UNUSABLE", "LEDGER_NEWER")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS installs (
     major TEXT, source TEXT, binary TEXT NOT NULL, method TEXT NOT NULL, prefix TEXT, installed_at REAL NOT NULL,
@@ -30,7 +29,6 @@ CREATE TABLE IF NOT EXISTS steps (
 CREATE TABLE IF NOT EXISTS logins (
     bundle TEXT, workspace TEXT, user TEXT, state TEXT NOT NULL, since REAL NOT NULL, refreshed_at REAL,
     PRIMARY KEY (bundle, workspace, user));
-CREATE TABLE IF NOT EXISTS approvals (path TEXT PRIMARY KEY, digest TEXT NOT NULL, at REAL NOT NULL);
 """
 
 AuthState = Literal["unknown", "unauthed", "logging-in", "authed"]
@@ -152,19 +150,6 @@ class Ledger:
             "INSERT OR REPLACE INTO logins VALUES (?,?,?,?,?,?)",
             (*scope, state, now, now if state == "authed" else None),
         )
-
-    # --- approvals
-
-    def approval(self, path: str) -> str | None:
-        """The digest that was approved for the manifest at this path."""
-        row = self._one("SELECT digest FROM approvals WHERE path = ?", (path,))
-        return str(row[0]) if row else None
-
-    def approve(self, path: str, digest: str) -> None:
-        self._write("INSERT OR REPLACE INTO approvals VALUES (?,?,?)", (path, digest, self.clock()))
-
-    def revoke(self, path: str) -> None:
-        self._write("DELETE FROM approvals WHERE path = ?", (path,))
 
     # --- the file
 

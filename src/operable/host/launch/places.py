@@ -1,6 +1,7 @@
 """Where launching keeps its state, and where manifests are looked for.
 
-    <state>/agents/ledger.sqlite              what is installed, set up, logged in and approved
+    <state>/agents/ledger.sqlite              what is installed, set up and logged in
+    <state>/agents/manifests.json             which manifests the user approved
     <state>/agents/installs/<id>@<major>/N/   one private installation each; what the ledger does not name is rubbish
     <state>/agents/locks/                     so that two hosts do not do the same thing at once
 

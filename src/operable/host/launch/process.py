@@ -10,13 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from operable.host.launch.words import CommandLine, line
-from operable.kernel.errors import EX_TIMEOUT, Fail
-from operable.kernel.redact import Redactor
+from operable.kernel.errors import Fail
 from operable.proc.child import OPEN, Child, ChildEnd
 from operable.proc.command import PreparedCommand
-from operable.proc.environment import secret_values
 from operable.proc.reactor import SelectorReactor
-from operable.proc.run import supervise
+from operable.proc.run import CommandOutput, require_in_time, supervise
 from operable.proc.sandbox.inquiry import without_changes
 from operable.proc.spawn import prepare
 from operable.proc.terminal import Feed, Terminal, converse
@@ -25,25 +23,6 @@ from operable.proc.terminal import Feed, Terminal, converse
 LIMIT = 1024 * 1024
 # How soon a stop from another thread is noticed.
 _STOP_INTERVAL = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class FinishedCommand:
-    """How a command ended: its status as subprocess has it, what it printed, whether that was cut at the limit."""
-
-    status: int | None
-    stdout: bytes
-    stderr: str
-    cut: bool = False
-    redactor: Redactor = field(default_factory=Redactor, repr=False)  # knows the variables that it was given
-
-    def said(self, limit: int) -> str:
-        """The end of what it printed, for an error: without secrets."""
-        return self.redactor.text(self.stderr.strip() or self.text.strip())[-limit:]
-
-    @property
-    def text(self) -> str:
-        return self.stdout.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +51,10 @@ class CommandSurroundings:
         command = prepare(argv, env=env, inherit=self.inherit, cwd=self.cwd)
         return command if self.confine is None else self.confine(command)
 
-    def run(self, text: str, *, timeout: float, values: Mapping[str, str] | None = None) -> FinishedCommand:
+    def run(self, text: str, *, timeout: float, values: Mapping[str, str] | None = None) -> CommandOutput:
         return run(self.command(text, values), timeout=timeout, stop=self.stop)
 
-    def ask(self, text: str, *, timeout: float, values: Mapping[str, str] | None = None) -> FinishedCommand:
+    def ask(self, text: str, *, timeout: float, values: Mapping[str, str] | None = None) -> CommandOutput:
         """Like `run`, for a command that only says its state: it changes no file and signals no process."""
         asked = self if self.confine is not None else replace(self, confine=without_changes)
         return asked.run(text, timeout=timeout, values=values)
@@ -105,7 +84,7 @@ def run(
     limit: int = LIMIT,
     stdin: bytes | None = None,
     feed: Feed | None = None,
-) -> FinishedCommand:
+) -> CommandOutput:
     """Wait for the end. Fail timeout/DEADLINE_EXCEEDED or cancelled/STOPPED; the status is for the caller to judge.
 
     `feed` is asked regularly for what the command is to read, until it has something.
@@ -125,21 +104,13 @@ def run(
         _watch(running.reactor, running.child, stop, feed)
         end = running.wait()
     judge(end, command, timeout)
-    redactor = Redactor(secret_values(command.env, given=True))
-    return FinishedCommand(end.status, bytes(kept), end.stderr.text(), cut=total > limit, redactor=redactor)
+    return CommandOutput(bytes(kept), end.stderr.text(), end, cut=total > limit, env=command.env)
 
 
 def judge(end: ChildEnd, command: PreparedCommand, timeout: float) -> None:
     """Fail when the command did not end by itself."""
     name = os.path.basename(command.argv[0])
-    if end.cause == "deadline":
-        raise Fail(
-            "timeout",
-            "DEADLINE_EXCEEDED",
-            f"{name} did not end within {timeout:g} s",
-            target=name,
-            exit_code=EX_TIMEOUT,
-        )
+    require_in_time(end, name, timeout)
     if end.cause is not None:
         raise Fail("cancelled", "STOPPED", f"{name} was stopped", target=name)
 

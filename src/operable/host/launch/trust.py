@@ -15,7 +15,7 @@ from operable.host.launch.ledger import Ledger
 from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import FILE_LIMIT, decode, parse_document
 from operable.manifest.problem import ManifestError
-from operable.state.consent import compare
+from operable.state.consent import ConsentFile, compare
 
 _FILES = 50_000
 _BYTES = 4 * 1024 * 1024 * 1024
@@ -44,7 +44,7 @@ def standing(path: str, origin: str, ledger: Ledger) -> ManifestTrust:
     if origin in TRUSTED_ORIGINS:
         return ManifestTrust(trusted=True, digest="", why=origin)
     found = content_digest(path)
-    consent = compare(ledger.approval(os.path.realpath(path)), found)
+    consent = compare(approved_digest(path, ledger), found)
     return ManifestTrust(trusted=consent == "approved", digest=found, why=_REASONS[consent])
 
 
@@ -59,8 +59,26 @@ def approve(path: str, ledger: Ledger, *, expected: str | None = None) -> str:
             target=path,
             hint="look at it again",
         )
-    ledger.approve(os.path.realpath(path), found)
+    _consents(ledger).approve(os.path.realpath(path), found)
     return found
+
+
+def approved_digest(path: str, ledger: Ledger) -> str | None:
+    """The digest that was approved for the manifest at this path."""
+    digest = _consents(ledger).read().get(os.path.realpath(path), {}).get("digest")
+    return digest if isinstance(digest, str) else None
+
+
+def revoke(path: str, ledger: Ledger) -> bool:
+    """Forget the approval of the manifest at this path. Returns whether it existed."""
+    return _consents(ledger).revoke(os.path.realpath(path))
+
+
+def _consents(ledger: Ledger) -> ConsentFile:
+    """Beside the ledger of the same installation."""
+    return ConsentFile(
+        "agents", "manifests.json", path=os.path.join(os.path.dirname(ledger.path), "manifests.json")
+    )
 
 
 def not_approved(name: str, path: str, judged: ManifestTrust) -> Fail:

@@ -27,8 +27,7 @@ import msgspec
 from operable.host.arm import Arm
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
-from operable.state.atomic import advise, is_disk_problem
-from operable.state.consent import ConsentFile, ConsentFileError
+from operable.state.consent import UNUSABLE, ConsentFile
 
 GROUP: Final = "operable.host.arms"
 # Files of an installation that say how it was made, not what it does; and byte code, which Python makes itself.
@@ -56,13 +55,13 @@ def pin_of(adapter: str) -> Pin:
 
 def approve(pin: Pin) -> None:
     """Remember that the user approved exactly this."""
-    with _changing() as kept:
+    with _readable(), _consents().change() as kept:
         kept[pin.adapter] = msgspec.to_builtins(pin)
 
 
 def revoke(adapter: str) -> bool:
     """Forget an approval; False if it did not exist."""
-    with _changing() as kept:
+    with _readable(), _consents().change() as kept:
         return kept.pop(adapter, None) is not None
 
 
@@ -202,22 +201,20 @@ def _sha256(path: str) -> str:
 
 def _approved() -> dict[str, Pin]:
     try:
-        return msgspec.convert(_consents().read(), dict[str, Pin])
-    except (ConsentFileError, msgspec.ValidationError) as error:
+        with _readable():
+            return msgspec.convert(_consents().read(), dict[str, Pin])
+    except msgspec.ValidationError as error:
         raise _unreadable(error) from error
 
 
 @contextmanager
-def _changing() -> Iterator[dict[str, dict[str, Any]]]:
+def _readable() -> Iterator[None]:
+    """Says of a file that cannot be used that it is the one of adapters."""
     try:
-        with _consents().change() as kept:
-            yield kept
-    except ConsentFileError as error:
-        cause = error.__cause__
-        if cause is not None and is_disk_problem(cause):
-            raise Fail(
-                "io", "APPROVALS_NOT_WRITTEN", str(error), target=error.path, hint=advise(cause)
-            ) from error
+        yield
+    except Fail as error:
+        if error.code != UNUSABLE:
+            raise
         raise _unreadable(error) from error
 
 

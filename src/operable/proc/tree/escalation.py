@@ -40,6 +40,9 @@ DRAIN_GRACE = 1.0
 # Short against the graces, and cheap: one system call per look.
 LOOK_INTERVAL = 0.02
 
+# Why we ended a command: its time was up, or its caller gave up. Callers have other words as well.
+DEADLINE = "deadline"
+CANCELLED = "cancelled"
 REAP: Final = "reap"
 LOOK: Final = "look"
 
@@ -126,7 +129,7 @@ class Ladder:
         """What to do now, in this order."""
         orders: list[Order] = []
         if self._deadline is not None and now >= self._deadline:
-            self.cancel(now, "deadline")
+            self.cancel(now, DEADLINE)
         if self._drained_at is not None and now >= self._drained_at:
             orders += self._sweep(now)
         if self._climb_at is not None and now >= self._climb_at:
