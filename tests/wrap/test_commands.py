@@ -8,6 +8,7 @@ import pytest
 from operable.kernel.errors import Fail
 from operable.manifest import render
 from operable.wrap.commands import function, sought
+from operable.wrap.plan.model import WrapPlan
 from operable.wrap.schemas import inputs, params
 from tests.wrap.drive import CLI, Made, wrap
 
@@ -143,16 +144,16 @@ def test_an_unknown_native_type_is_told_once(tmp_path):
 
 
 def test_a_path_is_also_an_option_for_its_bytes():
-    command = {"inputs": {"properties": {"file": {"type": "string", "format": "path"}}, "required": ["file"]}}
+    schema = {"properties": {"file": {"type": "string", "format": "path"}}, "required": ["file"]}
 
-    assert [param.name for param in params(command)] == ["file", "file_b64"]
-    assert inputs(command, {"file_b64": "/wo="}) == {"file": "\udcff\n"}
+    assert [param.name for param in params(schema)] == ["file", "file_b64"]
+    assert inputs(schema, {"file_b64": "/wo="}) == {"file": "\udcff\n"}
     with pytest.raises(Fail):
-        inputs(command, {"file_b64": "not base64!"})
+        inputs(schema, {"file_b64": "not base64!"})
     with pytest.raises(Fail):
-        inputs(command, {"file_b64": "AA=="})
+        inputs(schema, {"file_b64": "AA=="})
     with pytest.raises(Fail):
-        inputs(command, {})
+        inputs(schema, {})
 
 
 def test_a_wrapper_that_shadows_a_bundled_one_wins_when_its_folder_is_named(tmp_path):
@@ -190,6 +191,11 @@ def test_the_parser_of_a_wrapper_may_be_several_files_of_which_a_call_loads_thos
     assert made.go().results == [{"type": "row", "word": "hello"}]
 
 
+def bare_plan(name, folder):
+    """As much of a plan as finding a function needs."""
+    return WrapPlan.adopt({"name": name, "folder": str(folder)})
+
+
 def test_wrappers_of_the_same_name_in_two_folders_do_not_share_their_files(tmp_path):
     plans = []
     for name in ("first", "second"):
@@ -199,14 +205,14 @@ def test_wrappers_of_the_same_name_in_two_folders_do_not_share_their_files(tmp_p
             rows="def go():\n    from .names import NAME\n\n    return NAME\n",
             names=f"NAME = {name!r}\n",
         )
-        plans.append({"name": "two-folders", "folder": str(tmp_path / name)})
+        plans.append(bare_plan("two-folders", tmp_path / name))
     functions = [function(plan, "rows.go") for plan in plans]
 
     assert [found() for found in functions] == ["first", "second"]
 
 
 def test_a_file_that_fails_to_load_is_loaded_again_at_the_next_call(tmp_path):
-    plan = {"name": "broken", "folder": str(tmp_path)}
+    plan = bare_plan("broken", tmp_path)
     write_files(tmp_path, rows="raise ValueError\n")
     with pytest.raises(ValueError):  # noqa: PT011 - the file says nothing more
         function(plan, "rows.go")

@@ -10,11 +10,11 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from operable.wrap import load, names
+from operable.wrap.plan.model import CommandPlan
 from tests.cli.drive import SURROUNDINGS
 from tests.tool.drive import Outcome
 from tests.wrap.drive import wrap
@@ -122,19 +122,19 @@ def called(tool: str, words: list[str], scene: Scene, **env: str) -> Outcome:
 
 def commands_of(tool: str, calls: tuple[list[str], ...]) -> set[str]:
     """The commands that these calls are about."""
-    known = sorted(load(tool).plan["commands"], key=len, reverse=True)
+    known = sorted(load(tool).plan.commands, key=len, reverse=True)
     return {next(name for name in known if call[: len(name.split())] == name.split()) for call in calls}
 
 
 @pytest.mark.parametrize("tool", BUNDLED)
 def test_every_command_and_every_dry_run_is_tried_in_a_hostile_project(tool):
     module = importlib.import_module(f"tests.wrap.hostile_projects.{tool}")
-    plan = load(tool).plan["commands"]
+    plan = load(tool).plan.commands
 
     assert commands_of(tool, module.CALLS) == set(plan)
     for call in module.CALLS:
         (name,) = commands_of(tool, (call,))
-        assert plan[name]["mutates"] == ("--dry-run" in call), call
+        assert plan[name].mutates == ("--dry-run" in call), call
 
 
 @pytest.mark.parametrize("tool", BUNDLED)
@@ -188,17 +188,15 @@ def test_the_bare_program_springs_the_trap(tool, words, scene):
 def test_a_program_that_is_hostile_itself_changes_nothing(tool, scene, listener):
     """Whatever a program can be talked into: the wall is what holds it, not what it was told."""
     plan = load(tool).plan
-    if plan["syscalls"]:
-        assert all(
-            command["sandbox"] is None and not command["mutates"] for command in plan["commands"].values()
-        )
+    if plan.syscalls:
+        assert all(command.sandbox is None and not command.mutates for command in plan.commands.values())
         return
     module = importlib.import_module(f"tests.wrap.hostile_projects.{tool}")
     module.lay(scene)
     scene.write("poem.txt", "one\n")
-    _put_double(scene, plan["bin"])
+    _put_double(scene, plan.bin)
     project, outside = tree(scene.project), tree(scene.outside)
-    reaches = any("network" in _needs(command) for command in plan["commands"].values())
+    reaches = any("network" in _needs(command) for command in plan.commands.values())
 
     for words in module.CALLS:
         done = called(tool, words, scene, PATH=f"{scene.outside}:{SURROUNDINGS['PATH']}")
@@ -221,8 +219,10 @@ def test_the_same_program_without_its_sandbox_changes_what_it_wants(scene):
     assert not alive(scene.victim)
 
 
-def _needs(command: dict[str, Any]) -> list[str]:
-    return list((command["plan_sandbox"] or command["sandbox"])["needs"])
+def _needs(command: CommandPlan) -> list[str]:
+    sandbox = command.plan_sandbox or command.sandbox
+    assert sandbox is not None
+    return list(sandbox.needs)
 
 
 def _put_double(scene: Scene, name: str) -> None:

@@ -122,7 +122,7 @@ def test_the_linter_says_what_is_kept(name, monkeypatch, request):
 def skip_unless_known(name: str) -> None:
     """Without the program that the wrapper was made for there is nothing to say."""
     plan = plan_of(folder_of(name))
-    judges = (binary,) if plan["syscalls"] else (binary, version)
+    judges = (binary,) if plan.syscalls else (binary, version)
     for judge in judges:
         check = judge(plan)
         if not check.fields["ok"]:

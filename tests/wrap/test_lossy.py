@@ -17,7 +17,7 @@ ODD = os.fsdecode(b"odd\xff\n\x1b[31m")
 def test_of_every_wrapper_it_is_known_whether_its_program_loses_bytes():
     plans = [load(name).plan for name in names()]
 
-    assert {plan["name"] for plan in plans if not plan["syscalls"] and not plan["replaces"]} == EXACT
+    assert {plan.name for plan in plans if not plan.syscalls and not plan.replaces} == EXACT
 
 
 def test_events_with_a_replaced_text_say_so_wherever_it_stands():

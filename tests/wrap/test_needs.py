@@ -59,9 +59,12 @@ def test_without_needs_everything_is_given_up_for_reads_and_for_dry_runs(tmp_pat
     change = plan_of(str(Made(_folder(tmp_path, "change"), PROGRAM, tool=TOOL | changing).path))
 
     everything = {"writes", "network", "processes", "signals", "sockets"}
-    assert set(read["commands"]["go"]["sandbox"]["gives_up"]) == everything
-    assert set(change["commands"]["go"]["plan_sandbox"]["gives_up"]) == everything
-    assert change["commands"]["go"]["sandbox"] is None
+    reading, planning = read.commands["go"].sandbox, change.commands["go"].plan_sandbox
+    assert reading is not None
+    assert planning is not None
+    assert set(reading.gives_up) == everything
+    assert set(planning.gives_up) == everything
+    assert change.commands["go"].sandbox is None
 
 
 def test_show_says_what_enforces_it_and_without_a_sandbox_nothing_is_called_read_only():
@@ -86,8 +89,10 @@ def test_over_mcp_a_dry_run_that_runs_code_of_the_project_needs_a_yes(tmp_path):
     assert not needs_yes(tools["pip_install"], {"dry-run": True})
     for tool in tools.values():
         assert "run-project-code" not in json.dumps(tool.schema)
-        plan = load(tool.operable.name).plan["commands"][tool.action.name]
-        assert tool.action.read_only == (not plan["mutates"] and set(plan["sandbox"]["needs"]) <= {"scratch"})
+        plan = load(tool.operable.name).plan.commands[tool.action.name]
+        assert tool.action.read_only == (
+            not plan.mutates and plan.sandbox is not None and set(plan.sandbox.needs) <= {"scratch"}
+        )
 
 
 @pytest.mark.parametrize(

@@ -36,18 +36,18 @@ def test_its_schema_and_capabilities_are_sound(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_its_functions_exist_and_its_examples_can_be_parsed(name):
     tool = load(name)
-    for command in tool.plan["commands"].values():
-        wanted = [command.get("function"), command.get("stdin"), command.get("plan", {}).get("function")]
-        assert all(callable(function(tool.plan, each)) for each in wanted if each), command["name"]
-        assert command["examples"], command["name"]
-        for example in command["examples"]:
+    for command in tool.plan.commands.values():
+        wanted = [command.function, command.stdin, command.plan.function]
+        assert all(callable(function(tool.plan, each)) for each in wanted if each), command.name
+        assert command.examples, command.name
+        for example in command.examples:
             import shlex
 
             words = shlex.split(example)
-            found = tool.find(command["name"])
+            found = tool.find(command.name)
             assert found is not None
-            assert words[: len(command["name"].split())] == command["name"].split()
-            parse(tool, found, words[len(command["name"].split()) :])
+            assert words[: len(command.name.split())] == command.name.split()
+            parse(tool, found, words[len(command.name.split()) :])
 
 
 # What a user sets who reaches the network through a proxy, or trusts certificates of an own authority. Which spelling a
@@ -61,12 +61,12 @@ _WAY_OUT = {"SSL_CERT_FILE", "SSL_CERT_DIR"} | {
 def test_a_program_that_reaches_the_network_knows_the_users_way_out(name):
     plan = load(name).plan
     reaches = [
-        command["name"]
-        for command in plan["commands"].values()
-        if not plan["syscalls"] and "network" not in (command["sandbox"] or {"gives_up": ()})["gives_up"]
+        command.name
+        for command in plan.commands.values()
+        if not plan.syscalls and (command.sandbox is None or "network" not in command.sandbox.gives_up)
     ]
 
-    assert not reaches or set(plan["env_pass"]) >= _WAY_OUT
+    assert not reaches or set(plan.env_pass) >= _WAY_OUT
 
 
 @pytest.mark.parametrize("name", NAMES)

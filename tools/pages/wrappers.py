@@ -38,7 +38,7 @@ def render() -> str:
 
 def _row(name: str) -> list[str]:
     kept, plan = _kept(name), plan_of(str(WRAPPERS / name))
-    return [f"[{name}](#{name})", plan["summary"], _score(kept.get("bare")), _score(kept.get("wrapped"))]
+    return [f"[{name}](#{name})", plan.summary, _score(kept.get("bare")), _score(kept.get("wrapped"))]
 
 
 def _score(pairs: dict[str, dict[str, str]] | None) -> str:
@@ -52,20 +52,16 @@ def _score(pairs: dict[str, dict[str, str]] | None) -> str:
 def _entry(name: str) -> list[str]:
     plan, kept = plan_of(str(WRAPPERS / name)), _kept(name).get("wrapped") or {}
     source = (
-        "the system, in place of the program"
-        if plan["syscalls"]
-        else f"the program, {plan['version_check']['range']}"
+        "the system, in place of the program" if plan.syscalls else f"the program, {plan.version_check.range}"
     )
     rows = []
-    for command in plan["commands"].values():
-        about = (
-            "destructive" if command["destructive"] else "changes things" if command["mutates"] else "reads"
-        )
-        events = ", ".join(code(schema["properties"]["type"]["const"]) for schema in command["events"])
-        marks = [_SIGNS.get(kept.get(command["name"], {}).get(column, ""), "") for column in CHARACTERISTICS]
-        rows.append([code(command["name"]), about, events, *marks])
+    for command in plan.commands.values():
+        about = "destructive" if command.destructive else "changes things" if command.mutates else "reads"
+        events = ", ".join(code(schema["properties"]["type"]["const"]) for schema in command.events)
+        marks = [_SIGNS.get(kept.get(command.name, {}).get(column, ""), "") for column in CHARACTERISTICS]
+        rows.append([code(command.name), about, events, *marks])
     heads = ["command", "", "events", *CHARACTERISTICS]
-    return ["", f"## {name}", "", f"{plan['summary']} Asks {source}.", "", *table(heads, rows)]
+    return ["", f"## {name}", "", f"{plan.summary} Asks {source}.", "", *table(heads, rows)]
 
 
 def _kept(name: str) -> dict[str, Any]:

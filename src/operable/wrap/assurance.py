@@ -13,37 +13,39 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from operable.wrap.plan.model import CommandPlan, SandboxPlan, WrapPlan
+
 _LIGHT = "Landlock and seccomp"
 _BOXED = "bubblewrap"
 _UNHELD = f"nothing: {UNCONFINED} is set"
 
 
-def assurance(plan: Mapping[str, Any], command: Mapping[str, Any]) -> dict[str, Any]:
+def assurance(plan: WrapPlan, command: CommandPlan) -> dict[str, Any]:
     """Entries for the capability manifest of a command."""
-    if plan["syscalls"]:
+    if plan.syscalls:
         return {"enforced_by": "no program is run", "limits": [], "needs": {}}
-    sandbox = command["sandbox"]
+    sandbox = command.sandbox
     found: dict[str, Any] = {"enforced_by": enforced_by(sandbox), "limits": texts(sandbox)}
-    found["needs"] = {} if sandbox is None else dict(sandbox["needs"])
-    if command["project_code"]:
-        found["project_code"] = command["project_code"]
-    if command["reads"]:
+    found["needs"] = {} if sandbox is None else dict(sandbox.needs)
+    if command.project_code:
+        found["project_code"] = command.project_code
+    if command.reads:
         return found | ({"read_only": False} if unconfined(sandbox) else {})
     return found | {"dry_run": _dry_run(command)}
 
 
-def _dry_run(command: Mapping[str, Any]) -> dict[str, Any]:
-    sandbox, rule = command["plan_sandbox"], command["plan"]
-    if "function" not in rule:
+def _dry_run(command: CommandPlan) -> dict[str, Any]:
+    sandbox, rule = command.plan_sandbox, command.plan
+    if rule.function is None or sandbox is None:
         return {"enforced_by": "no program is run", "limits": [], "needs": {}}
-    found = {"enforced_by": enforced_by(sandbox), "limits": texts(sandbox), "needs": dict(sandbox["needs"])}
-    if not rule.get("project_code"):
+    found = {"enforced_by": enforced_by(sandbox), "limits": texts(sandbox), "needs": dict(sandbox.needs)}
+    if not rule.project_code:
         return found
-    consent = "optional" if rule.get("plans_without_code") else "required"
-    return found | {"project_code": rule["project_code"], "consent": consent}
+    consent = "optional" if rule.plans_without_code else "required"
+    return found | {"project_code": rule.project_code, "consent": consent}
 
 
-def enforced_by(sandbox: Mapping[str, Any] | None) -> str:
+def enforced_by(sandbox: SandboxPlan | None) -> str:
     """The mechanism that holds a sandbox here, "" where nothing has to be held."""
     sandbox = settled(sandbox)
     if sandbox is None:
@@ -55,11 +57,11 @@ def enforced_by(sandbox: Mapping[str, Any] | None) -> str:
         return f"nothing: it is refused ({failure.code})"
     from operable.proc.sandbox.restriction import missing
 
-    light = not sandbox["boxed"] and missing(frozenset(sandbox["gives_up"])) is None
+    light = not sandbox.boxed and missing(frozenset(sandbox.gives_up)) is None
     return _LIGHT if light else _BOXED
 
 
-def stays_open(sandbox: Mapping[str, Any] | None) -> list[str]:
+def stays_open(sandbox: SandboxPlan | None) -> list[str]:
     """The classes that no mechanism enforces for a command, by the names of the ledger (`proc.sandbox.ledger`)."""
     from operable.proc.sandbox.ledger import given_up_items, open_items
 
@@ -67,13 +69,13 @@ def stays_open(sandbox: Mapping[str, Any] | None) -> list[str]:
     if sandbox is None or unconfined(sandbox) or problem(sandbox) is not None:
         ledger = given_up_items(frozenset())
     elif enforced_by(sandbox) == _LIGHT:
-        ledger = given_up_items(frozenset(sandbox["gives_up"]))
+        ledger = given_up_items(frozenset(sandbox.gives_up))
     else:
         from operable.proc.command import PreparedCommand
 
         program = PreparedCommand(("/bin/true",), "/bin/true", {}, "/")
         ledger = open_items(confinement(program, sandbox), scopes=False)
-        if sandbox["hosts"] is None:
+        if sandbox.hosts is None:
             return ["network", *(item.item for item in ledger if item.outcome == "unconfined")]
     return [item.item for item in ledger if item.outcome == "unconfined"]
 

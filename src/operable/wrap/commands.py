@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from operable.tool.declare.records import Event
     from operable.tool.declare.signature import Param
     from operable.tool.run.context import Context
+    from operable.wrap.plan.model import CommandPlan, WrapPlan
 
 
 # A page of the default limit, and some more. Loading msgspec costs as much as it saves on ten thousand rows.
@@ -35,10 +36,10 @@ class WrappedCommand(Command):
     """One subcommand of a wrapped tool."""
 
     def __init__(
-        self, plan: Mapping[str, Any], command: Mapping[str, Any], made: dict[str, tuple[Any, type[Event]]]
+        self, plan: WrapPlan, command: CommandPlan, made: dict[str, tuple[Any, type[Event]]]
     ) -> None:
         self._plan, self._command, self._classes = plan, command, made
-        super().__init__(self._function(), command["name"], _options(command))
+        super().__init__(self._function(), command.name, _options(command))
         if self.mutates:
             self.apply(self._apply_function())
         else:
@@ -48,11 +49,12 @@ class WrappedCommand(Command):
     @property
     def params(self) -> tuple[Param, ...]:
         if self._params is None:
-            self._params = tuple(params(self._command))
+            command = self._command
+            self._params = tuple(params(command.inputs, operands=command.operands, secrets=command.secrets))
         return self._params
 
     def event_classes(self) -> list[type[Event]]:
-        return [event_class(schema, self._classes) for schema in self._command["events"]]
+        return [event_class(schema, self._classes) for schema in self._command.events]
 
     def assurances(self) -> dict[str, Any]:
         from operable.wrap.assurance import assurance, sentence
@@ -65,8 +67,8 @@ class WrappedCommand(Command):
 
         # Inputs may be called `context` or `page`, but never so.
         def perform(*, _context: Context, _page: Page | None = None, **values: Any) -> Any:
-            given = inputs(command, values)
-            if command["mutates"]:
+            given = inputs(command.inputs, values)
+            if command.mutates:
                 return planned(plan, command, given, _context)
             return results(Upstream(plan, command, given, _context, _page))
 
@@ -87,30 +89,31 @@ def _declared() -> None:
     """Stands for the signature of a wrapped command, which its manifest has."""
 
 
-def _options(command: Mapping[str, Any]) -> dict[str, Any]:
+def _options(command: CommandPlan) -> dict[str, Any]:
     options: dict[str, Any] = {
-        "mutates": command["mutates"],
-        "destructive": command["destructive"],
-        "bulk": bool(command.get("bulk", False)),
-        "unbounded": bool(command.get("unbounded", False)),
-        "cursor": command.get("cursor", ()),
-        "columns": command.get("columns", ()),
-        "examples": command["examples"],
-        "secrets": [name.replace("-", "_") for name in command.get("secrets", ())],
-        "short": command.get("short", {}),
-        "timeout": None if command.get("unbounded") else command["timeout"],
-        "grace": GRACE if command["argv"] else None,
+        "mutates": command.mutates,
+        "destructive": command.destructive,
+        "bulk": bool(command.bulk),
+        "unbounded": bool(command.unbounded),
+        "cursor": command.cursor,
+        "columns": command.columns,
+        "examples": command.examples,
+        "secrets": [name.replace("-", "_") for name in command.secrets],
+        "short": command.short,
+        "timeout": None if command.unbounded else command.timeout,
+        "grace": GRACE if command.argv else None,
     }
-    for name in ("limit", "heartbeat"):
-        if name in command:
-            options[name] = command[name]
+    if command.limit is not None:
+        options["limit"] = command.limit
+    if command.heartbeat is not None:
+        options["heartbeat"] = command.heartbeat
     return options
 
 
-def _documentation(command: Mapping[str, Any]) -> str:
+def _documentation(command: CommandPlan) -> str:
     """A docstring as the SDK reads it: the description, then a line for each input."""
-    lines = [command["description"].strip(), ""]
-    for name, schema in command["inputs"].get("properties", {}).items():
+    lines = [command.description.strip(), ""]
+    for name, schema in command.inputs.get("properties", {}).items():
         text = " ".join(schema.get("description", "").split())
         lines.append(f"{name.replace('-', '_')}: {text}")
         if schema.get("format") == "path" or schema.get("items", {}).get("format") == "path":
@@ -121,30 +124,30 @@ def _documentation(command: Mapping[str, Any]) -> str:
 def results(upstream: Upstream) -> Iterator[Any]:
     """The rows of one call, then the judgement of how it ended."""
     command = upstream.command
-    if "spoken_of" in upstream.plan:
+    if upstream.plan.configured_names is not None:
         from operable.wrap.plan.settings import strays
 
-        yield from strays(upstream.plan["spoken_of"])
-    if "stdin" in command:
-        upstream.stdin = function(upstream.plan, command["stdin"])(upstream.inputs)
+        yield from strays(upstream.plan.configured_names)
+    if command.stdin is not None:
+        upstream.stdin = function(upstream.plan, command.stdin)(upstream.inputs)
     rows = _parsed(upstream)
-    if upstream.after is not None and command.get("resume", "seek") == "seek":
-        rows = sought(rows, command["cursor"], upstream.after)
-    if upstream.plan["replaces"]:
+    if upstream.after is not None and command.resume == "seek":
+        rows = sought(rows, command.cursor, upstream.after)
+    if upstream.plan.replaces:
         from operable.wrap.lossy import marked
 
-        rows = marked(rows, upstream.plan["bin"])
+        rows = marked(rows, upstream.plan.bin)
     yield from _eased(_concealed(upstream.plan, rows))
     yield from upstream.settle()
 
 
-def _concealed(plan: Mapping[str, Any], rows: Iterator[Any]) -> Iterator[Any]:
+def _concealed(plan: WrapPlan, rows: Iterator[Any]) -> Iterator[Any]:
     """The same without the secrets that the program was given."""
-    if not plan["env_pass"]:
+    if not plan.env_pass:
         return rows
     from operable.wrap.concealment import concealed, secrets
 
-    values = secrets(plan["env_pass"])
+    values = secrets(plan.env_pass)
     return concealed(rows, values) if values else rows
 
 
@@ -164,12 +167,12 @@ def _eased(rows: Iterator[Any]) -> Generator[Any, None, None]:
 
 def _parsed(upstream: Upstream) -> Iterator[Any]:
     command = upstream.command
-    if "function" in command:
-        found: Iterator[Any] = function(upstream.plan, command["function"])(upstream)
+    if command.function is not None:
+        found: Iterator[Any] = function(upstream.plan, command.function)(upstream)
         return found
     from operable.kernel.catalogue import load
 
-    parse = command["parse"]
+    parse = command.parse
     parser: Callable[[Upstream, Mapping[str, Any]], Iterator[Any]] = load(
         "operable.wrap.parsers", parse["kind"], "PARSER", kind="parser"
     )
@@ -215,28 +218,26 @@ def _close(rows: Iterator[Any]) -> None:
         close()
 
 
-def planned(
-    plan: Mapping[str, Any], command: Mapping[str, Any], given: dict[str, Any], context: Context
-) -> Iterator[Any]:
+def planned(plan: WrapPlan, command: CommandPlan, given: dict[str, Any], context: Context) -> Iterator[Any]:
     """The changes that a call would make, each with the inputs that the second phase gets."""
     from operable.wrap.planned_change import planned_change
 
-    rule = command["plan"]
+    rule = command.plan
     consented = _consented(given, context)
-    if rule.get("project_code") and not consented and not rule.get("plans_without_code"):
+    if rule.project_code and not consented and not rule.plans_without_code:
         from operable.wrap.needs import consent_missing
 
-        raise consent_missing(plan["bin"], rule["project_code"])
-    if not (consented and rule.get("project_code")):
-        command = {**command, "sandbox": command["plan_sandbox"], "reads": True}
+        raise consent_missing(plan.bin, rule.project_code)
+    if not (consented and rule.project_code):
+        command = command.replace(sandbox=command.plan_sandbox, reads=True)
     upstream = Upstream(plan, command, given, context)
     upstream.project_code = consented
-    if "function" in rule:
-        changes = function(plan, rule["function"])(upstream)
-        if plan["replaces"]:
+    if rule.function is not None:
+        changes = function(plan, rule.function)(upstream)
+        if plan.replaces:
             from operable.wrap.lossy import marked
 
-            changes = marked(changes, plan["bin"])
+            changes = marked(changes, plan.bin)
         for change in _concealed(plan, changes):
             yield planned_change(change, given)
         return
@@ -245,8 +246,8 @@ def planned(
 
     upstream.words()  # inputs that cannot be put on a command line are refused before anything is planned
     flat = {name: value for name, value in given.items() if not isinstance(value, list)}
-    (target,) = expand([rule.get("target", plan["name"])], flat)
-    yield planned_change(Change(rule.get("action", command["name"]), target), given)
+    (target,) = expand([rule.target if rule.target is not None else plan.name], flat)
+    yield planned_change(Change(rule.action or command.name, target), given)
 
 
 def _consented(given: dict[str, Any], context: Context) -> bool:
@@ -258,10 +259,10 @@ def _consented(given: dict[str, Any], context: Context) -> bool:
 _packages: dict[str, str] = {}  # folder of a wrapper -> name of its package
 
 
-def function(plan: Mapping[str, Any], name: str) -> Callable[..., Any]:
+def function(plan: WrapPlan, name: str) -> Callable[..., Any]:
     """A function of a file beside the manifests, loaded when it is first needed: FILE.NAME, or NAME of parser.py."""
     file, _, called = name.rpartition(".")
-    path = os.path.join(plan["folder"], f"{file or 'parser'}.py")
+    path = os.path.join(plan.folder, f"{file or 'parser'}.py")
     module = _module(_package(plan), file or "parser", path)
     found: Callable[..., Any] | None = getattr(module, called, None)
     if found is None:
@@ -271,16 +272,16 @@ def function(plan: Mapping[str, Any], name: str) -> Callable[..., Any]:
     return found
 
 
-def _package(plan: Mapping[str, Any]) -> str:
+def _package(plan: WrapPlan) -> str:
     """The folder of a wrapper as a package, so that its files import each other (`from .refs import tags`).
 
     Each folder has a package of its own: a user's wrapper may have the name of a bundled one.
     """
-    folder = plan["folder"]
+    folder = plan.folder
     if folder not in _packages:
         from types import ModuleType
 
-        package = ModuleType(f"operable_wrapper_{plan['name'].replace('-', '_')}_{len(_packages)}")
+        package = ModuleType(f"operable_wrapper_{plan.name.replace('-', '_')}_{len(_packages)}")
         package.__path__ = [folder]
         sys.modules[package.__name__] = package
         _packages[folder] = package.__name__

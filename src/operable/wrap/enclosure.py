@@ -1,6 +1,6 @@
 """The sandbox of a wrapped command, as its manifests declare it, and the program that runs in it.
 
-Theory of operation. `wanted` puts an AIP-29 block into plain values when the manifests are read; a block that allows
+Theory of operation. `wanted` makes a `SandboxPlan` of an AIP-29 block when the manifests are read; a block that allows
 everything is None, and such a program runs as it is. A program that may read everything gives up the rest before it is
 executed (`proc.sandbox.restriction`: writing except in a folder of the call's own, the network, other processes), which
 costs nearly nothing and works inside of other sandboxes. Whatever else is
@@ -14,11 +14,11 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import Fail
+from operable.wrap.plan.model import SandboxPlan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
-    from typing import Any
+    from collections.abc import Generator, Sequence
 
     from operable.manifest.blocks import ToolSandbox
     from operable.proc.command import PreparedCommand
@@ -46,8 +46,8 @@ _TEXTS = {
 }
 
 
-def wanted(sandbox: ToolSandbox) -> dict[str, Any] | None:
-    """What a block declares, as plain values; None when it allows everything."""
+def wanted(sandbox: ToolSandbox) -> SandboxPlan | None:
+    """What a block declares; None when it allows everything."""
     files, network = sandbox.fs, sandbox.network
     writes_all = any(pattern in _EVERYTHING for pattern in files.write)
     reads_all = writes_all or any(pattern in _EVERYTHING for pattern in files.read)
@@ -61,50 +61,48 @@ def wanted(sandbox: ToolSandbox) -> dict[str, Any] | None:
         )
         if given
     ]
-    found: dict[str, Any] = {
-        "gives_up": gives_up,
-        "read": None if reads_all else list(files.read),
-        "write": None if writes_all else list(files.write),
-        "deny": list(files.deny),
-        "hosts": None if reaches_all else list(network.egress),
-        "refused": list(_refused(sandbox, reaches_all=reaches_all)),
-        "scratch": False,
-        "needs": {},
-    }
-    found["boxed"] = bool(
-        files.deny
-        or not reads_all
-        or (files.write and not writes_all)
-        or (network.egress and not reaches_all)
+    found = SandboxPlan(
+        gives_up=gives_up,
+        read=None if reads_all else list(files.read),
+        write=None if writes_all else list(files.write),
+        deny=list(files.deny),
+        hosts=None if reaches_all else list(network.egress),
+        refused=list(_refused(sandbox, reaches_all=reaches_all)),
+        boxed=bool(
+            files.deny
+            or not reads_all
+            or (files.write and not writes_all)
+            or (network.egress and not reaches_all)
+        ),
     )
-    return found if gives_up or found["boxed"] or found["refused"] else None
+    return found if gives_up or found.boxed or found.refused else None
 
 
-def narrowed(sandbox: Mapping[str, Any], needs: Sequence[str]) -> dict[str, Any]:
+def narrowed(sandbox: SandboxPlan, needs: Sequence[str]) -> SandboxPlan:
     """The same sandbox without some of the needs that it grants (`needs.NEEDS`)."""
-    found = {**sandbox, "gives_up": list(sandbox["gives_up"])}
-    for need in needs:
-        word = _GIVEN_UP.get(need)
-        if word is not None and word not in found["gives_up"]:
-            found["gives_up"].append(word)
-    if "network" in needs:
-        found["hosts"] = []
-    if "scratch" in needs:
-        found["scratch"] = False
-    if "write" in needs:
-        found["write"] = []
-    found["boxed"] = bool(found["deny"] or found["read"] is not None or found["write"] or found["hosts"])
-    return found
+    words = [_GIVEN_UP[need] for need in needs if need in _GIVEN_UP]
+    write = [] if "write" in needs else sandbox.write
+    hosts = [] if "network" in needs else sandbox.hosts
+    return sandbox.replace(
+        gives_up=[
+            *sandbox.gives_up,
+            *(word for word in dict.fromkeys(words) if word not in sandbox.gives_up),
+        ],
+        write=write,
+        hosts=hosts,
+        scratch=sandbox.scratch and "scratch" not in needs,
+        boxed=bool(sandbox.deny or sandbox.read is not None or write or hosts),
+    )
 
 
-def settled(sandbox: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def settled(sandbox: SandboxPlan | None) -> SandboxPlan | None:
     """The same sandbox as this machine has to enforce it: without folders to write to where none of them exists.
 
     A command that changes nothing then gives up writing, except in its scratch folder, and needs no bubblewrap.
     """
-    if sandbox is None or not sandbox["write"] or "signals" not in sandbox["gives_up"]:
+    if sandbox is None or not sandbox.write or "signals" not in sandbox.gives_up:
         return sandbox
-    there = _existing(_set_places(sandbox["write"]), os.path.realpath(os.getcwd()))
+    there = _existing(_set_places(sandbox.write), os.path.realpath(os.getcwd()))
     return sandbox if there else narrowed(sandbox, ["write"])
 
 
@@ -123,46 +121,48 @@ def _refused(sandbox: ToolSandbox, *, reaches_all: bool) -> Generator[tuple[str,
                 yield f"fs.{key}", pattern, "only whole folders (`path/**`) and single files can be mounted"
 
 
-def texts(sandbox: Mapping[str, Any] | None) -> list[str]:
+def texts(sandbox: SandboxPlan | None) -> list[str]:
     """What a command may not do, for people."""
     if sandbox is None:
         return []
-    found = [_TEXTS[word] for word in sandbox["gives_up"]]
-    for key, text in (("write", "writes only"), ("read", "reads only"), ("hosts", "reaches only")):
-        if sandbox[key]:
-            found.append(f"{text} {', '.join(sandbox[key])}")
-    return found + [f"neither reads nor writes {pattern}" for pattern in sandbox["deny"]]
+    found = [_TEXTS[word] for word in sandbox.gives_up]
+    for only, text in (
+        (sandbox.write, "writes only"),
+        (sandbox.read, "reads only"),
+        (sandbox.hosts, "reaches only"),
+    ):
+        if only:
+            found.append(f"{text} {', '.join(only)}")
+    return found + [f"neither reads nor writes {pattern}" for pattern in sandbox.deny]
 
 
-def may_start_others(sandbox: Mapping[str, Any] | None) -> bool:
+def may_start_others(sandbox: SandboxPlan | None) -> bool:
     """Whether the program can leave processes behind that a caller has to look for."""
     sandbox = settled(sandbox)
-    return (
-        sandbox is None or unconfined(sandbox) or not (sandbox["boxed"] or "processes" in sandbox["gives_up"])
-    )
+    return sandbox is None or unconfined(sandbox) or not (sandbox.boxed or "processes" in sandbox.gives_up)
 
 
-def unconfined(sandbox: Mapping[str, Any] | None) -> bool:
+def unconfined(sandbox: SandboxPlan | None) -> bool:
     """Whether the user has said that a program which declares a sandbox is to run without one."""
     return sandbox is not None and bool(os.environ.get(UNCONFINED))
 
 
-def problem(sandbox: Mapping[str, Any] | None) -> Fail | None:
+def problem(sandbox: SandboxPlan | None) -> Fail | None:
     """Why a program cannot be confined so on this machine; None: it can."""
     sandbox = settled(sandbox)
     if sandbox is None or unconfined(sandbox):
         return None
     from operable.proc.sandbox.restriction import missing
 
-    given_up = frozenset(sandbox["gives_up"])
+    given_up = frozenset(sandbox.gives_up)
     light = missing(given_up)
-    if light is None and not sandbox["boxed"] and not sandbox["refused"]:
+    if light is None and not sandbox.boxed and not sandbox.refused:
         return None
     from operable.proc.sandbox.confinement import Item, refuse
     from operable.proc.sandbox.confinement import sandbox as mechanism
 
     try:
-        refuse("wrap", tuple(Item(item, said, "refused", why) for item, said, why in sandbox["refused"]))
+        refuse("wrap", tuple(Item(item, said, "refused", why) for item, said, why in sandbox.refused))
     except Fail as fail:
         return fail
     # Inside of bubblewrap only what it cannot do itself is given up.
@@ -188,7 +188,7 @@ def looking(command: PreparedCommand) -> PreparedCommand:
 class ConfinedCommand:
     """A command that runs as its sandbox says: entered, it is the command to start; left, nothing of it remains."""
 
-    def __init__(self, command: PreparedCommand, sandbox: Mapping[str, Any] | None) -> None:
+    def __init__(self, command: PreparedCommand, sandbox: SandboxPlan | None) -> None:
         self._command, self._sandbox = command, settled(sandbox)
         self._enclosure: Enclosure | None = None
         self._folder: str | None = None
@@ -201,7 +201,7 @@ class ConfinedCommand:
         if self._enclosure is not None:
             return self._enclosure.report
         held = self._sandbox is not None and not unconfined(self._sandbox)
-        return tuple(given_up_items(frozenset(self._sandbox["gives_up"] if self._sandbox and held else ())))
+        return tuple(given_up_items(frozenset(self._sandbox.gives_up if self._sandbox and held else ())))
 
     def __enter__(self) -> PreparedCommand:
         sandbox = self._sandbox
@@ -213,8 +213,8 @@ class ConfinedCommand:
 
         from operable.proc.sandbox.restriction import missing
 
-        given_up = frozenset(sandbox["gives_up"])
-        if not sandbox["boxed"] and missing(given_up) is None:
+        given_up = frozenset(sandbox.gives_up)
+        if not sandbox.boxed and missing(given_up) is None:
             return self._light(sandbox, given_up)
         try:
             return self._boxed(sandbox, given_up)
@@ -232,18 +232,18 @@ class ConfinedCommand:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
-    def _light(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> PreparedCommand:
-        scratch = self._scratch() if sandbox["scratch"] else None
+    def _light(self, sandbox: SandboxPlan, given_up: frozenset[str]) -> PreparedCommand:
+        scratch = self._scratch() if sandbox.scratch else None
         return _placed(self._command, scratch)._replace(gives_up=given_up, scratch=scratch)
 
-    def _boxed(self, sandbox: Mapping[str, Any], given_up: frozenset[str]) -> PreparedCommand:
+    def _boxed(self, sandbox: SandboxPlan, given_up: frozenset[str]) -> PreparedCommand:
         from operable.proc.sandbox.confinement import sandbox as mechanism
         from operable.proc.sandbox.enclosure import Egress, enclose
 
-        scratch = self._scratch() if sandbox["scratch"] else None
+        scratch = self._scratch() if sandbox.scratch else None
         command = _placed(self._command, scratch)._replace(gives_up=given_up & _INSIDE)
         place = confinement(command, sandbox, scratch)
-        egress = Egress(tuple(sandbox["hosts"])) if sandbox["hosts"] else None
+        egress = Egress(tuple(sandbox.hosts)) if sandbox.hosts else None
         # No keeper for one program: what a killed call leaves, the next one removes.
         self._enclosure = enclose(mechanism("bubblewrap"), place, egress=egress, kept=False)
         return self._enclosure.wrap(command)
@@ -256,32 +256,30 @@ class ConfinedCommand:
         return self._folder
 
 
-def confinement(
-    command: PreparedCommand, sandbox: Mapping[str, Any], scratch: str | None = None
-) -> Confinement:
+def confinement(command: PreparedCommand, sandbox: SandboxPlan, scratch: str | None = None) -> Confinement:
     """The same in the words of `proc.sandbox.confinement`."""
     from operable.proc.sandbox.confinement import Confinement
 
     cwd = os.path.realpath(command.cwd or os.getcwd())
-    writable = _folders() if sandbox["write"] is None else _existing(_set_places(sandbox["write"]), cwd)
+    writable = _folders() if sandbox.write is None else _existing(_set_places(sandbox.write), cwd)
     if scratch is not None:
         writable[scratch] = scratch
     readable = {"/tmp": "/tmp", "/run": "/run"}  # noqa: S108 - as they are, where everything may be read
     shown = cwd
-    if sandbox["read"] is not None:
+    if sandbox.read is not None:
         programs = dict.fromkeys((command.executable, os.path.realpath(command.executable)))
         readable = {path: path for path in programs if not path.startswith(("/usr/", "/bin/", "/lib"))}
-        readable |= _existing(sandbox["read"], cwd)
+        readable |= _existing(sandbox.read, cwd)
         places = (*readable, *writable)
         shown = cwd if any(f"{cwd}/".startswith(f"{place.rstrip('/')}/") for place in places) else "/"
     return Confinement(
         cwd=shown,
         writable=writable,
         readable={place: path for place, path in readable.items() if place not in writable},
-        hidden=tuple(_existing(sandbox["deny"], cwd)),
-        root="host" if sandbox["read"] is None else "system",
-        network=sandbox["hosts"] is None,
-        sockets="sockets" not in sandbox["gives_up"],
+        hidden=tuple(_existing(sandbox.deny, cwd)),
+        root="host" if sandbox.read is None else "system",
+        network=sandbox.hosts is None,
+        sockets="sockets" not in sandbox.gives_up,
     )
 
 

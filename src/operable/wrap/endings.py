@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
-    from operable.wrap.upstream import Upstream
+    from operable.wrap.call import WrappedCall
 
 # What is shown of a program's own words: enough for a page of diagnostics, too little to flood a model.
 _SHOWN = 2000
@@ -32,45 +32,45 @@ _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 8
             13: "SIGPIPE", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ"}  # fmt: skip
 
 
-def judged(upstream: Upstream) -> Iterator[Any]:
+def judged(call: WrappedCall) -> Iterator[Any]:
     """Warnings about a success; Fail for anything else."""
-    end = upstream.end
+    end = call.end
     if end is None:
-        if upstream.failure is not None:
-            raise upstream.failure
+        if call.failure is not None:
+            raise call.failure
         return  # nothing was run
     if end.cause == "deadline":
-        raise upstream.timed_out()
+        raise call.timed_out()
     status, stderr = end.status, end.stderr.text()
-    meaning = upstream.command["exits"].get(status, {})
-    told: dict[str, Any] = {"program": upstream.plan["bin"], "exit": status}
+    meaning = call.command.exits.get(status, {})
+    told: dict[str, Any] = {"program": call.plan.bin, "exit": status}
     if "word" in meaning:
         told["meaning"] = meaning["word"]
-    if upstream.foreign:
-        told["non_json"] = upstream.foreign
-    if unconfined(upstream.command["sandbox"]):
+    if call.foreign:
+        told["non_json"] = call.foreign
+    if unconfined(call.command.sandbox):
         told["sandbox"] = "none"
-    upstream.context.conclude(upstream=told)
-    if upstream.failure is not None and upstream.failure.code == "UPSTREAM_ERROR":
-        raise upstream.failure
+    call.context.conclude(upstream=told)
+    if call.failure is not None and call.failure.code == "UPSTREAM_ERROR":
+        raise call.failure
     if status != 0 and not meaning.get("ok"):
-        raise failed(upstream, status, stderr)
-    if upstream.failure is not None:
-        raise upstream.failure
-    yield from _terminal(upstream)
-    if stderr.strip() and upstream.command["stderr"] == "warn":
+        raise failed(call, status, stderr)
+    if call.failure is not None:
+        raise call.failure
+    yield from _terminal(call)
+    if stderr.strip() and call.command.stderr == "warn":
         from operable.tool.declare.framework import Warn
 
-        yield Warn("UPSTREAM_STDERR", shown(stderr, known_secrets(upstream)), source=upstream.plan["bin"])
+        yield Warn("UPSTREAM_STDERR", shown(stderr, known_secrets(call)), source=call.plan.bin)
 
 
-def _terminal(upstream: Upstream) -> Iterator[Any]:
+def _terminal(call: WrappedCall) -> Iterator[Any]:
     """Where the program has an end marker of its own, a stream without it is not whole."""
-    if not upstream.command.get("terminal") or upstream.complete:
+    if not call.command.terminal or call.complete:
         return
     yield from ()
-    program = upstream.plan["bin"]
-    if upstream.complete is None:
+    program = call.plan.bin
+    if call.complete is None:
         raise Fail(
             "partial", "UPSTREAM_INCOMPLETE", f"{program} ended without its own end marker", target=program
         )
@@ -79,15 +79,15 @@ def _terminal(upstream: Upstream) -> Iterator[Any]:
     )
 
 
-def failed(upstream: Upstream, status: int | None, stderr: str) -> Fail:
+def failed(call: WrappedCall, status: int | None, stderr: str) -> Fail:
     """The error for an end that is not a success."""
-    program = upstream.plan["bin"]
-    meaning = upstream.command["exits"].get(status, {})
+    program = call.plan.bin
+    meaning = call.command.exits.get(status, {})
     details: dict[str, Any] = {"upstream_exit": status}
-    text = shown(stderr, known_secrets(upstream))
+    text = shown(stderr, known_secrets(call))
     if text:
         details["upstream_stderr"] = text
-    meaning = {**meaning, **_reason(meaning, stderr), **_denied(upstream, stderr)}
+    meaning = {**meaning, **_reason(meaning, stderr), **_denied(call, stderr)}
     if status is not None and status < 0:
         name = _SIGNALS.get(-status, f"signal {-status}")
         return Fail("partial", "UPSTREAM_KILLED", f"{program} was ended by {name}", target=program, **details)
@@ -126,12 +126,12 @@ def _reason(meaning: Mapping[str, Any], stderr: str) -> Mapping[str, Any]:
     return {}
 
 
-def _denied(upstream: Upstream, stderr: str) -> Mapping[str, Any]:
+def _denied(call: WrappedCall, stderr: str) -> Mapping[str, Any]:
     """What a program says that wanted to start another one, where its wrapper does not let it: most often a shim on PATH."""
     import re
 
-    sandbox = upstream.command["sandbox"]
-    if sandbox is None or "processes" not in sandbox["gives_up"] or unconfined(sandbox):
+    sandbox = call.command.sandbox
+    if sandbox is None or "processes" not in sandbox.gives_up or unconfined(sandbox):
         return {}
     # What comes of EPERM in shells, in Python, Go and Rust, and in JavaScript.
     if not re.search(r"(?i)cannot fork|operation not permitted|\bEPERM\b", stderr):
@@ -140,16 +140,16 @@ def _denied(upstream: Upstream, stderr: str) -> Mapping[str, Any]:
         "category": "config",
         "code": "SANDBOX_DENIED",
         "retryable": False,
-        "hint": f"{upstream.plan['bin']} on your PATH starts another program, and its wrapper does not let it: "
+        "hint": f"{call.plan.bin} on your PATH starts another program, and its wrapper does not let it: "
         f"put the program itself before the script that starts it, or {UNCONFINED}=1 runs it with all of your rights",
     }
 
 
-def foreign(upstream: Upstream, line: bytes) -> Any:
+def foreign(call: WrappedCall, line: bytes) -> Any:
     """The warning for a record that is not what was promised, with its bytes if they are not text."""
     from operable.tool.declare.framework import Warn
 
-    program, secrets = upstream.plan["bin"], known_secrets(upstream)
+    program, secrets = call.plan.bin, known_secrets(call)
     try:
         seen: dict[str, Any] = {"excerpt": shown(line[:_EXCERPT].decode("utf-8"), secrets)}
     except UnicodeDecodeError:
@@ -158,7 +158,7 @@ def foreign(upstream: Upstream, line: bytes) -> Any:
             "excerpt_b64": base64(line[:_EXCERPT]),
         }
     message = f"{program} printed something that is not JSON"
-    return Warn("UPSTREAM_NON_JSON", message, length=len(line), number=upstream.foreign, **seen)
+    return Warn("UPSTREAM_NON_JSON", message, length=len(line), number=call.foreign, **seen)
 
 
 def shown(text: str, secrets: Iterable[str] = ()) -> str:
@@ -173,7 +173,7 @@ def shown(text: str, secrets: Iterable[str] = ()) -> str:
     return "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in clean)
 
 
-def known_secrets(upstream: Upstream) -> list[str]:
+def known_secrets(call: WrappedCall) -> list[str]:
     """What was given to this call and must not come back: secret inputs and variables, and passwords in addresses.
 
     Programs repeat their arguments in their complaints, and not always as they were given.
@@ -181,10 +181,10 @@ def known_secrets(upstream: Upstream) -> list[str]:
     from operable.kernel.redact.urls import passwords
     from operable.wrap.concealment import secrets
 
-    found = secrets(upstream.plan["env_pass"])
-    for name, value in upstream.inputs.items():
+    found = secrets(call.plan.env_pass)
+    for name, value in call.inputs.items():
         texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
-        if name in upstream.command.get("secrets", ()):
+        if name in call.command.secrets:
             found += texts
         for text in texts:
             found += passwords(text)

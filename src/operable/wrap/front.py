@@ -34,7 +34,7 @@ def main(name: str, words: list[str]) -> NoReturn:
     """Run one command line of a wrapped tool and end the process."""
     tool = _loaded(name, words)
     tool.invocation = f"operable wrap {name}"
-    tool.main(_with_default(tool, tool.plan["default"], words))
+    tool.main(_with_default(tool, tool.plan.default, words))
 
 
 def shim_main(name: str, folder: str | None = None) -> NoReturn:
@@ -55,11 +55,9 @@ def _loaded(name: str, words: list[str], folder: str | None = None) -> WrappedTo
     from operable.wrap.tools import load
 
     try:
-        tool = load(name, folder)
+        return load(name, folder, own_process=True)
     except Fail as fail:
         refuse(words, fail)
-    tool.plan["own_process"] = True  # whatever is below it belongs to the program (`Upstream`)
-    return tool
 
 
 def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str]:

@@ -36,7 +36,7 @@ def mapper(upstream: Upstream, rules: Mapping[str, Any]) -> Callable[[Any], Iter
     field, events = rules.get("type"), rules.get("events")
     end, error = rules.get("end"), rules.get("error")
     whole = rules.get("as")
-    only = upstream.command["events"][0]["properties"]["type"]["const"]
+    only = upstream.command.events[0]["properties"]["type"]["const"]
     unknown: set[str] = set()
 
     def mapped(value: Any) -> Iterator[Any]:
@@ -63,7 +63,7 @@ def mapper(upstream: Upstream, rules: Mapping[str, Any]) -> Callable[[Any], Iter
             unknown.add(str(kind))
             from operable.tool.declare.framework import Warn
 
-            message = f"{upstream.plan['bin']} printed a {str(kind)[:80]!r}, which is not known"
+            message = f"{upstream.plan.bin} printed a {str(kind)[:80]!r}, which is not known"
             yield Warn("UPSTREAM_UNKNOWN_TYPE", message)
 
     return mapped
@@ -102,7 +102,7 @@ def _error(upstream: Upstream, value: Any, rule: Mapping[str, Any]) -> Fail:
         shown(message, known_secrets(upstream)) if isinstance(message, str) else "an error without a message"
     )
     details = {} if code is _NONE else {"upstream_code": code}
-    program = upstream.plan["bin"]
+    program = upstream.plan.bin
     return Fail(
         rule.get("category", "internal"), "UPSTREAM_ERROR", f"{program}: {text}", target=program, **details
     )

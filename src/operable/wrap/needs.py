@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from operable.wrap.plan.model import SandboxPlan
+
 # The words of `needs`, and what each gives back.
 NEEDS = {
     "network": "the hosts that the sandbox block names",
@@ -46,7 +48,7 @@ def read_needs(path: str, given: Any) -> dict[str, str]:
     return dict(given)
 
 
-def read_only_sandbox(path: str, block: ToolSandbox, needs: Mapping[str, str]) -> dict[str, Any]:
+def read_only_sandbox(path: str, block: ToolSandbox, needs: Mapping[str, str]) -> SandboxPlan:
     """What a command that changes nothing gives up: everything that its needs do not give back."""
     everywhere = any(pattern in _EVERYWHERE for pattern in block.fs.write)
     if everywhere and "write" in needs:
@@ -65,9 +67,8 @@ def read_only_sandbox(path: str, block: ToolSandbox, needs: Mapping[str, str]) -
     found = wanted(narrow)
     if found is None:  # it gives up at least writing
         raise invalid(path, "a command that changes nothing has no sandbox")
-    scratch = "scratch" in needs
-    gives_up = [*found["gives_up"], "signals", *(() if "sockets" in needs else ("sockets",))]
-    return {**found, "gives_up": gives_up, "scratch": scratch, "needs": dict(needs)}
+    gives_up = [*found.gives_up, "signals", *(() if "sockets" in needs else ("sockets",))]
+    return found.replace(gives_up=gives_up, scratch="scratch" in needs, needs=dict(needs))
 
 
 def consent_missing(program: str, reason: str) -> Fail:

@@ -12,7 +12,7 @@ from operable.tool.declare.signature import Param
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from operable.tool.declare.records import Event
@@ -23,24 +23,25 @@ B64 = "_b64"
 _SCALARS = {"string": str, "integer": int, "number": float, "boolean": bool}
 
 
-def params(command: Mapping[str, Any]) -> Iterator[Param]:
-    """The parameters of a command, operands first."""
-    properties = command["inputs"].get("properties", {})
-    required = command["inputs"].get("required", ())
-    operands = command.get("operands", ())
+def params(
+    schema: Mapping[str, Any], *, operands: Sequence[str] = (), secrets: Sequence[str] = ()
+) -> Iterator[Param]:
+    """The parameters of a command with inputs of this schema, operands first."""
+    properties = schema.get("properties", {})
+    required = schema.get("required", ())
     for name in (*operands, *(name for name in properties if name not in operands)):
-        schema, operand = properties[name], name in operands
-        kind = _kind(schema)
+        described, operand = properties[name], name in operands
+        kind = _kind(described)
         many = operand and kind.base == "array"
-        path = _is_path(schema)
+        path = _is_path(described)
         yield Param(
             name.replace("-", "_"),
             kind.item if many and kind.item else kind,
             operand=operand,
-            default=schema.get("default"),
+            default=described.get("default"),
             required=name in required and not path,
             many=many,
-            secret=name in command.get("secrets", ()),
+            secret=name in secrets,
         )
         if path:
             yield Param(
@@ -65,16 +66,16 @@ def _kind(schema: Mapping[str, Any]) -> ValueKind:
     return ValueKind(base, nullable=kinds != ([names] if isinstance(names, str) else names))
 
 
-def inputs(command: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def inputs(schema: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a call by the names of the inputs, paths as text with surrogates for what is not UTF-8."""
     found: dict[str, Any] = {}
-    required = command["inputs"].get("required", ())
-    for name, schema in command["inputs"].get("properties", {}).items():
+    required = schema.get("required", ())
+    for name, described in schema.get("properties", {}).items():
         word = name.replace("-", "_")
         value = values.get(word)
-        if _is_path(schema) and values.get(word + B64) is not None:
+        if _is_path(described) and values.get(word + B64) is not None:
             # A placeholder for a missing value must not appear beside a given one.
-            given = None if value == schema.get("default") else value
+            given = None if value == described.get("default") else value
             value = _decoded(name, values[word + B64], given)
         if value is None and name in required:
             raise Fail(
@@ -86,7 +87,7 @@ def inputs(command: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, A
             )
         if value is not None:
             for one in value if isinstance(value, list) else [value]:
-                _check(name, schema.get("items", schema), one)
+                _check(name, described.get("items", described), one)
         found[name] = value
     return found
 

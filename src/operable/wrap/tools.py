@@ -15,32 +15,33 @@ if TYPE_CHECKING:
     from operable.tool.declare.framework import Check
     from operable.tool.declare.records import Event
     from operable.wrap.author.conformance import Conformance
+    from operable.wrap.plan.model import WrapPlan
 
 
 class WrappedTool(Tool):
     """A tool that was made from the manifests of a wrapper."""
 
-    def __init__(self, plan: dict[str, Any]) -> None:
+    def __init__(self, plan: WrapPlan) -> None:
         super().__init__(
-            plan["name"],
-            version=plan["version"],
-            schema_name=f"org.operable.wrap.{plan['name']}.events",
-            schema_version=f"{plan['version'].partition('.')[0]}.0.0",
-            summary=plan["summary"],
-            auth={"required": False} if not plan["auth"] else {"required": True, "method": "upstream"},
+            plan.name,
+            version=plan.version,
+            schema_name=f"org.operable.wrap.{plan.name}.events",
+            schema_version=f"{plan.version.partition('.')[0]}.0.0",
+            summary=plan.summary,
+            auth={"required": False} if not plan.auth else {"required": True, "method": "upstream"},
         )
         # Discovery documents are kept beside a tool's Python files; what is reported here is in manifests.
         self.module = ""
         self.plan = plan
         made: dict[str, tuple[Any, type[Event]]] = {}
-        for name, command in plan["commands"].items():
+        for name, command in plan.commands.items():
             self._commands[name] = WrappedCommand(plan, command, made)
         self.checks["binary"] = self._check_binary
-        if not plan["syscalls"]:
+        if not plan.syscalls:
             self.checks["version"] = self._check_version
-        if any(command["sandbox"] for command in plan["commands"].values()):
+        if any(command.sandbox is not None for command in plan.commands.values()):
             self.checks["sandbox"] = self._check_sandbox
-        if plan["unverified"]:
+        if plan.unverified:
             self.checks["verified"] = self._check_verified
         self.checks["lint"] = self._check_lint
 
@@ -70,11 +71,12 @@ class WrappedTool(Tool):
         return confinement(self.plan)
 
 
-def load(name: str, folder: str | None = None) -> WrappedTool:
+def load(name: str, folder: str | None = None, *, own_process: bool = False) -> WrappedTool:
     """The wrapped tool of this name, or of this folder; Raises Fail if it does not exist, or its manifests cannot be
-    used.
+    used. `own_process`: whatever is below this process belongs to the program.
     """
-    return WrappedTool(plan_of(folder_of(name) if folder is None else folder))
+    plan = plan_of(folder_of(name) if folder is None else folder)
+    return WrappedTool(plan.replace(own_process=True) if own_process else plan)
 
 
 def loaded_or_problem(name: str) -> tuple[WrappedTool | None, Fail | None]:

@@ -14,18 +14,19 @@ from __future__ import annotations
 
 from time import monotonic
 
-from operable.kernel.errors import EX_TIMEOUT, Fail
+from operable.kernel.errors import Fail
+from operable.wrap.call import WrappedCall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Sequence
     from typing import Any
 
-    from operable.proc.child import ChildEnd
     from operable.proc.tree.orphans import Adoption
     from operable.tool.declare.kinds import Page
     from operable.tool.run.context import Context
     from operable.wrap.enclosure import ConfinedCommand
+    from operable.wrap.plan.model import CommandPlan, WrapPlan
 
 # A record of a program is held in memory while it is read: more than this is not a record (wire.lines has the same limit).
 RECORD_LIMIT = 16 * 1024 * 1024
@@ -39,31 +40,24 @@ GRACE = 8.0
 ASK_TIMEOUT = 30.0
 
 
-class Upstream:
+class Upstream(WrappedCall):
     """What a parser is given. A function of parser.py takes one of these and yields rows, lists of rows, or notices."""
 
     def __init__(
         self,
-        plan: Mapping[str, Any],
-        command: Mapping[str, Any],
+        plan: WrapPlan,
+        command: CommandPlan,
         inputs: dict[str, Any],
         context: Context,
         page: Page | None = None,
     ) -> None:
-        self.plan = plan
-        self.command = command
-        self.inputs = inputs
-        self.context = context
+        super().__init__(plan, command, inputs, context)
         self.after: Any = None if page is None else page.after
         self.fetch: int | None = None if page is None else page.fetch
         self.stdin: bytes | None = None
         self.env: dict[str, str] = {}  # what the function adds to the variables that the manifest names
         self.cwd: str | None = None  # where the program runs; None: where the caller is
-        self.end: ChildEnd | None = None
         self.project_code = False  # whether the caller lets this dry run run code of the project
-        self.foreign = 0  # records that were not what was promised
-        self.failure: Fail | None = None  # what the program itself reported as its error
-        self.complete: bool | None = None  # what its own end marker said; None: it has none, or has not come
         self._started = monotonic()
 
     # -- bytes
@@ -72,7 +66,7 @@ class Upstream:
         """The command line of this call, after the program."""
         from operable.wrap.words import expand
 
-        return expand(self.command["argv"], self.command.get("options", {}), self.inputs)
+        return expand(self.command.argv, self.command.options, self.inputs)
 
     def chunks(self, argv: Sequence[str] | None = None) -> Iterator[bytes]:
         """Run the program and give what it prints, as it comes."""
@@ -168,12 +162,12 @@ class Upstream:
     def cut_off(self) -> None:
         """A record stops in its middle: whatever the exit status says, this stream is not whole."""
         if self.failure is None:
-            message = f"{self.plan['bin']} stopped in the middle of a record"
-            self.failure = Fail("partial", "UPSTREAM_INCOMPLETE", message, target=self.plan["bin"])
+            message = f"{self.plan.bin} stopped in the middle of a record"
+            self.failure = Fail("partial", "UPSTREAM_INCOMPLETE", message, target=self.plan.bin)
 
     def too_long(self, limit: int) -> Fail:
-        message = f"{self.plan['bin']} printed a record of more than {limit} bytes"
-        return Fail("validation", "UPSTREAM_RECORD_TOO_LONG", message, target=self.plan["bin"])
+        message = f"{self.plan.bin} printed a record of more than {limit} bytes"
+        return Fail("validation", "UPSTREAM_RECORD_TOO_LONG", message, target=self.plan.bin)
 
     def foreign_line(self, line: bytes) -> Any:
         """A warning for what is not of the promised form: counted, shown in bounds, never dropped silently."""
@@ -188,7 +182,8 @@ class Upstream:
         """Give up needs of the manifest that this call does not have: an option was not given, a repository is local."""
         from operable.wrap.enclosure import narrowed
 
-        self.command = {**self.command, "sandbox": narrowed(self.command["sandbox"], needs)}
+        if self.command.sandbox is not None:
+            self.command = self.command.replace(sandbox=narrowed(self.command.sandbox, needs))
 
     def _prepared(self, argv: Sequence[str]) -> ConfinedCommand:
         from operable.proc.spawn import prepare
@@ -196,25 +191,23 @@ class Upstream:
         from operable.wrap.enclosure import ConfinedCommand
 
         plan = self.plan
-        words = [plan["bin"], *plan["bin_args"], *argv]
-        quiet = plan["read_env"] if self.command["reads"] else {}
-        env = {**plan["env_set"], **quiet, **self.env, **Adoption.variables()}
+        words = [plan.bin, *plan.bin_args, *argv]
+        quiet = plan.read_env if self.command.reads else {}
+        env = {**plan.env_set, **quiet, **self.env, **Adoption.variables()}
         try:
-            command = prepare(words, env=env, inherit=plan["env_pass"], cwd=self.cwd)
+            command = prepare(words, env=env, inherit=plan.env_pass, cwd=self.cwd)
         except Fail as fail:
             if fail.code == "TOOL_NOT_FOUND":
-                fail.hint = f"install it: {' or '.join(plan['install'])}"
+                fail.hint = f"install it: {' or '.join(plan.install)}"
             raise
-        return ConfinedCommand(command, self.command["sandbox"])
+        return ConfinedCommand(command, self.command.sandbox)
 
     def _looked_after(self) -> Adoption:
         """What leaves the group of the program ends with it, where this process exists for the program alone."""
         from operable.proc.tree.orphans import Adoption
         from operable.wrap.enclosure import may_start_others
 
-        return Adoption(
-            wanted=bool(self.plan.get("own_process")) and may_start_others(self.command["sandbox"])
-        )
+        return Adoption(wanted=self.plan.own_process and may_start_others(self.command.sandbox))
 
     def _remaining(self) -> float | None:
         if self.context.timeout is None:
@@ -223,8 +216,3 @@ class Upstream:
         if left <= 0:
             raise self.timed_out()
         return left
-
-    def timed_out(self) -> Fail:
-        self.context.conclude(reason="timeout")
-        message = f"{self.command['name']} did not end within {self.context.timeout:g} s"
-        return Fail("timeout", "TIMEOUT", message, hint="raise --timeout", exit_code=EX_TIMEOUT)

@@ -58,9 +58,9 @@ def test_a_draft_can_be_loaded_is_unverified_and_does_nothing_without_confirmati
         place.write_text(text)
     plan = read(str(tmp_path / "made" / "prog"))
 
-    assert plan["unverified"] is True
-    assert plan["version_check"]["range"] == ">=2.5.1"
-    assert {name: command["destructive"] for name, command in plan["commands"].items()} == {
+    assert plan.unverified is True
+    assert plan.version_check.range == ">=2.5.1"
+    assert {name: command.destructive for name, command in plan.commands.items()} == {
         "list": True,
         "remove": True,
     }

@@ -34,7 +34,7 @@ def test_a_changed_manifest_is_read_again(made):
     cache.plan_of(str(made.path))
     (made.path / "CLI.md").write_text(render(CLI | {"description": "Changed."}, ""))
 
-    assert cache.plan_of(str(made.path))["summary"] == "Changed."
+    assert cache.plan_of(str(made.path)).summary == "Changed."
 
 
 @pytest.mark.parametrize("damage", [b"", b"\xe3junk", b"\x00" * 100])
@@ -50,14 +50,14 @@ def test_without_a_home_the_manifests_are_read_every_time(made, monkeypatch):
     for name in ("OPERABLE_HOME", "XDG_CACHE_HOME", "HOME"):
         monkeypatch.delenv(name, raising=False)
 
-    assert cache.plan_of(str(made.path))["name"] == "prog"
+    assert cache.plan_of(str(made.path)).name == "prog"
 
 
 def test_where_nothing_can_be_kept_nothing_is(made, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "file"))
 
-    assert cache.plan_of(str(made.path))["name"] == "prog"
+    assert cache.plan_of(str(made.path)).name == "prog"
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_a_plan_beside_its_wrapper_does_not_outlive_a_change(bundled):
     cache.plan_of(str(bundled.path))
     (bundled.path / "CLI.md").write_text(render(CLI | {"description": "Changed."}, ""))
 
-    assert cache.plan_of(str(bundled.path))["summary"] == "Changed."
+    assert cache.plan_of(str(bundled.path)).summary == "Changed."
 
 
 def test_what_one_user_allows_is_not_kept_for_the_others(bundled, tmp_path, monkeypatch):
@@ -90,9 +90,9 @@ def test_what_one_user_allows_is_not_kept_for_the_others(bundled, tmp_path, monk
     config.mkdir(parents=True)
     (config / "wrap.toml").write_text('[prog]\nenv = ["MY_TOKEN"]\n')
 
-    assert "MY_TOKEN" in cache.plan_of(str(bundled.path))["env_pass"]
+    assert "MY_TOKEN" in cache.plan_of(str(bundled.path)).env_pass
     monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "home"))
-    assert "MY_TOKEN" not in cache.plan_of(str(bundled.path))["env_pass"]
+    assert "MY_TOKEN" not in cache.plan_of(str(bundled.path)).env_pass
 
 
 def test_settings_that_appear_while_manifests_are_read_are_not_kept_for_the_others(
@@ -110,7 +110,7 @@ def test_settings_that_appear_while_manifests_are_read_are_not_kept_for_the_othe
     cache.plan_of(str(bundled.path))
     (config / "wrap.toml").unlink()
 
-    assert "MY_TOKEN" not in cache.plan_of(str(bundled.path))["env_pass"]
+    assert "MY_TOKEN" not in cache.plan_of(str(bundled.path)).env_pass
 
 
 def test_settings_that_lead_nowhere_are_told_of_though_a_plan_is_kept(bundled, tmp_path):

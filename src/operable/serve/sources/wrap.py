@@ -18,6 +18,7 @@ from operable.tool.discovery.capabilities import command_capabilities
 from operable.tool.discovery.schema import input_schema
 from operable.wrap import load, names
 from operable.wrap.doctor import binary
+from operable.wrap.plan.model import WrapPlan
 from operable.wrap.upstream import GRACE
 
 # The same process that `operable wrap NAME` is, without looking for that on PATH.
@@ -48,7 +49,7 @@ def _wrapped(name: str, workspace: str) -> Operable:
         told.append(said)
         schemas[each] = input_schema(tool, command)
         found.append(declared_action(said))
-    here, login = check.get("ok") is True, tool.plan["login"]
+    here, login = check.get("ok") is True, tool.plan.login
     return Operable(
         "wrap",
         name,
@@ -57,16 +58,16 @@ def _wrapped(name: str, workspace: str) -> Operable:
         place=str(check.get("detail") or ""),
         actions=tuple(found),
         capabilities=capabilities_of(told),
-        auth=login_state(login["env"], login["paths"], workspace, can_be_asked=login["can_be_asked"])
-        if tool.plan["auth"]
+        auth=login_state(login.env, login.paths, workspace, can_be_asked=login.can_be_asked)
+        if tool.plan.auth
         else "none",
-        health="missing" if not here else "unknown" if tool.plan["unverified"] else "ok",
+        health="missing" if not here else "unknown" if tool.plan.unverified else "ok",
         problem=_problem(tool.plan, check, here=here),
         adapter=AoiAdapter(
             # -P: no module of the workspace is ever imported in place of one of ours.
             [sys.executable, "-P", "-c", _MAIN, name],
             schemas=schemas,
-            inherit=(*own_variables(name), *_OURS, *tool.plan["env_pass"]),
+            inherit=(*own_variables(name), *_OURS, *tool.plan.env_pass),
             graces=Graces(interrupt=GRACE),
             cwd=workspace,
         )
@@ -75,11 +76,11 @@ def _wrapped(name: str, workspace: str) -> Operable:
     )
 
 
-def _problem(plan: Mapping[str, Any], check: Mapping[str, Any], *, here: bool) -> str | None:
+def _problem(plan: WrapPlan, check: Mapping[str, Any], *, here: bool) -> str | None:
     if not here:
         said = str(check.get("detail") or "its binary is not here")
         return f"{said}; {check['hint']}" if check.get("hint") else said
-    return "an unfinished draft" if plan["unverified"] else None
+    return "an unfinished draft" if plan.unverified else None
 
 
 SOURCE = OperableSource("wrap", "wrapped command-line tools", find)

@@ -36,13 +36,11 @@ class Tried(NamedTuple):
 
 def tried(tool: WrappedTool) -> Iterator[Tried]:
     """Run every example in the current directory."""
-    for command in tool.plan["commands"].values():
-        if not command["examples"]:
-            yield Tried(
-                command["name"], "", ok=False, code="NO_EXAMPLE", reason="it has no example with a note"
-            )
-        for example in command["examples"]:
-            yield _run(tool, command["name"], example, changes=command["mutates"])
+    for command in tool.plan.commands.values():
+        if not command.examples:
+            yield Tried(command.name, "", ok=False, code="NO_EXAMPLE", reason="it has no example with a note")
+        for example in command.examples:
+            yield _run(tool, command.name, example, changes=command.mutates)
 
 
 def _run(tool: WrappedTool, command: str, example: str, *, changes: bool) -> Tried:
@@ -56,7 +54,7 @@ def _run(tool: WrappedTool, command: str, example: str, *, changes: bool) -> Tri
         ["--output=jsonl"] if not any(word.startswith(("--output", "--format")) for word in words) else []
     )
     words += ["--dry-run"] if changes and "--dry-run" not in words else []
-    inherit = ("OPERABLE_*", *VARIABLES, *tool.plan["env_pass"])
+    inherit = ("OPERABLE_*", *VARIABLES, *tool.plan.env_pass)
     prepared = prepare([sys.executable, "-P", "-c", _MAIN, tool.name, *words], inherit=inherit)
     try:
         done = output(prepared, timeout=_TIMEOUT)
@@ -71,7 +69,7 @@ def _run(tool: WrappedTool, command: str, example: str, *, changes: bool) -> Tri
 
 def mark(tool: WrappedTool) -> str:
     """Take the mark of a draft out of its CLI.md; the path of that."""
-    path = os.path.join(tool.plan["folder"], MARKER)
+    path = os.path.join(tool.plan.folder, MARKER)
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()

@@ -127,7 +127,7 @@ class McpCommand(Command):
 
         properties = self._listed.schema.get("properties") or {}
         inputs = {self._flags[name]: _typed(properties[name]) for name in self._flags}
-        yield from params({"inputs": {"properties": inputs}})
+        yield from params({"properties": inputs})
         yield Param(_JSON, ValueKind("string", nullable=True))
 
     def _given(self, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def _parse(upstream: Upstream, rules: Mapping[str, Any]) -> Iterator[Any]:
         ) from problem
     name = str(rules.get("parser", ""))
     if name.replace("-", "_") not in jc.parser_mod_list():
-        raise invalid(upstream.plan["folder"], f"jc has no parser {name!r}")
+        raise invalid(upstream.plan.folder, f"jc has no parser {name!r}")
     info = jc.parser_info(name)
     text = _Text(upstream)
     lossy = "command" in info.get("tags", ()) or name.replace("-", "_") in _FORGETFUL
@@ -144,7 +144,7 @@ def _warning(name: str, source: str) -> Any:
 
 
 def _unreadable(upstream: Upstream, name: str, problem: Exception) -> Fail:
-    program = upstream.plan["bin"]
+    program = upstream.plan.bin
     text = f"jc's parser {name} cannot read what {program} printed ({type(problem).__name__})"
     return Fail("validation", "UPSTREAM_UNREADABLE", text, target=program)
 

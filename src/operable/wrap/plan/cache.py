@@ -1,4 +1,4 @@
-"""From the manifests of a wrapper to its plan: plain values that say everything which running it needs.
+"""The kept plan of a wrapper (`model`), made again only if its manifests or the settings of the user change.
 
 Reading YAML and judging manifests costs a few hundred milliseconds. So a plan is kept in the user's cache
 (`state.cache`), and used while every file of the wrapper, and the user's `settings`, keep their size and time. The
@@ -18,34 +18,39 @@ from operable.state import cache
 from operable.state.paths import cache_path
 from operable.wrap.places import MARKER, invalid, origin
 from operable.wrap.plan import settings
+from operable.wrap.plan.model import plan_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from operable.wrap.plan.model import WrapPlan
+
 # What is kept changes its form with this number.
-FORM = 7
+FORM = 9
 
 
-def plan_of(folder: str) -> dict[str, Any]:
+def plan_of(folder: str) -> WrapPlan:
     """The plan of the wrapper in this folder."""
     own = _settings()
     fingerprint = _fingerprint(folder, own)
     # What one user allows is nothing for the others who use this package.
     beside, cached = "" if own else _beside(folder), _place(folder)
-    plan: dict[str, Any] | None = cache.load(beside, fingerprint) or cache.load(
+    kept: dict[str, Any] | None = cache.load(beside, fingerprint) or cache.load(
         cached, fingerprint, private=True
     )
-    if plan is None:
-        from operable.wrap.plan.manifests import read
+    if kept is not None:
+        return plan_from(kept)
+    from operable.wrap.plan.manifests import read
 
-        plan = read(folder)
-        if own:  # settings that appeared since are for the next call: this plan may be kept for all users
-            plan["env_pass"] += settings.allowed(plan["name"])
-            plan["spoken_of"] = settings.named()
-        if sys.dont_write_bytecode or not cache.keep(beside, fingerprint, plan):
-            cache.keep(cached, fingerprint, plan, private=True)
+    plan = read(folder)
+    if own:  # settings that appeared since are for the next call: this plan may be kept for all users
+        env_pass = [*plan.env_pass, *settings.allowed(plan.name)]
+        plan = plan.replace(env_pass=env_pass, configured_names=settings.named())
+    values = plan.values()
+    if sys.dont_write_bytecode or not cache.keep(beside, fingerprint, values):
+        cache.keep(cached, fingerprint, values, private=True)
     return plan
 
 

@@ -19,6 +19,7 @@ from operable.manifest.kinds.tool import ToolManifest
 from operable.wrap.enclosure import wanted
 from operable.wrap.needs import CONSENT, read_needs, read_only_sandbox
 from operable.wrap.places import MARKER, invalid
+from operable.wrap.plan.model import ChangeRule, CommandPlan, LoginPlace, SandboxPlan, VersionCheck, WrapPlan
 
 # CLI.md: metadata.operable
 _CLI_KEYS = frozenset(("default", "exits", "read_env", "replaces", "stderr", "syscalls", "unverified"))
@@ -37,7 +38,7 @@ _REASON_KEYS = frozenset(("match", "category", "code", "hint", "retryable"))
 _EXIT_KEYS = _REASON_KEYS - {"match"} | {"ok", "reasons", "word"}
 
 
-def read(folder: str) -> dict[str, Any]:
+def read(folder: str) -> WrapPlan:
     """The plan of a wrapper; Fail WRAPPER_INVALID when its manifests cannot be used."""
     path = os.path.join(folder, MARKER)
     try:
@@ -47,98 +48,106 @@ def read(folder: str) -> dict[str, Any]:
         raise invalid(path, f"the wrapper cannot be used: {problems}") from error
     cli = loaded.as_(Cli)
     extra = _extra(path, cli.metadata, _CLI_KEYS)
-    plan: dict[str, Any] = {
-        "name": os.path.basename(folder),
-        "folder": folder,
-        "version": cli.version,
-        "id": cli.id,
-        "summary": cli.description,
-        "bin": cli.bin,
-        "bin_args": list(cli.bin_args),
-        "install": [
+    commands = {
+        " ".join(words): _command(
+            " ".join(words), loaded.bound[".".join(("commands", *words))], path, cli, extra
+        )
+        for words, _ in cli.leaves()
+    }
+    default = extra.get("default")
+    if default is not None and default not in commands:
+        raise invalid(path, f"metadata.operable.default names no command: {default!r}")
+    return WrapPlan(
+        name=os.path.basename(folder),
+        folder=folder,
+        version=cli.version,
+        id=cli.id,
+        summary=cli.description,
+        bin=cli.bin,
+        bin_args=list(cli.bin_args),
+        install=[
             each.method if each.package is None else f"{each.method} install {each.package}"
             for each in cli.install
         ],
-        "version_check": {
-            "cmd": cli.version_check.cmd,
-            "parse": cli.version_check.parse,
-            "range": cli.version_check.range,
-            "timeout": cli.version_check.timeout_ms / 1000,
-        },
-        "os": list(cli.requires.os),
-        "env_pass": list(cli.sandbox.env.pass_),
-        "env_set": dict(cli.sandbox.env.set),
-        "read_env": _variables(path, extra.get("read_env", {})),
-        "auth": cli.auth is not None,
-        "login": _login(cli),
-        "examples": [each.cmd for each in cli.examples],
-        "exits": _exits(path, cli.output.exit_codes, extra.get("exits", {})),
-        "default": extra.get("default"),
-        "stderr": extra.get("stderr", "warn"),
-        "replaces": bool(extra.get("replaces", False)),
-        "syscalls": bool(extra.get("syscalls", False)),
-        "unverified": bool(extra.get("unverified", False)),
-        "commands": {},
-    }
-    for words, _ in cli.leaves():
-        tool = loaded.bound[".".join(("commands", *words))]
-        plan["commands"][" ".join(words)] = _command(" ".join(words), tool, plan, cli.sandbox)
-    if plan["default"] is not None and plan["default"] not in plan["commands"]:
-        raise invalid(path, f"metadata.operable.default names no command: {plan['default']!r}")
-    return plan
+        version_check=VersionCheck(
+            cmd=cli.version_check.cmd,
+            parse=cli.version_check.parse,
+            range=cli.version_check.range,
+            timeout=cli.version_check.timeout_ms / 1000,
+        ),
+        os=list(cli.requires.os),
+        env_pass=list(cli.sandbox.env.pass_),
+        env_set=dict(cli.sandbox.env.set),
+        read_env=_variables(path, extra.get("read_env", {})),
+        auth=cli.auth is not None,
+        login=_login(cli),
+        examples=[each.cmd for each in cli.examples],
+        default=default,
+        replaces=bool(extra.get("replaces", False)),
+        syscalls=bool(extra.get("syscalls", False)),
+        unverified=bool(extra.get("unverified", False)),
+        commands=commands,
+    )
 
 
-def _login(cli: Cli) -> dict[str, Any]:
+def _login(cli: Cli) -> LoginPlace:
     """Where a login is kept, and whether the program itself can be asked about it."""
     if cli.auth is None:
-        return {"env": [], "paths": [], "can_be_asked": False}
+        return LoginPlace(env=[], paths=[], can_be_asked=False)
     login, state = cli.auth.login, cli.auth.state
     can_be_asked = login is not None and login.completes_when is not None
-    return {"env": list(state.env), "paths": list(state.paths), "can_be_asked": can_be_asked}
+    return LoginPlace(env=list(state.env), paths=list(state.paths), can_be_asked=can_be_asked)
 
 
-def _command(name: str, loaded: Loaded, plan: Mapping[str, Any], bundle: ToolSandbox) -> dict[str, Any]:
+def _command(name: str, loaded: Loaded, bundle_path: str, cli: Cli, shared: Mapping[str, Any]) -> CommandPlan:
+    """`shared` is what the wrapper declares for all of its commands."""
     tool = loaded.as_(ToolManifest)
     extra = _extra(loaded.path, tool.metadata, _TOOL_KEYS)
     _check(loaded.path, tool, extra)
-    block = bundle if tool.sandbox is None else tool.sandbox
-    rights = _rights(loaded.path, tool, extra, block) if not plan["syscalls"] else dict(_NO_PROGRAM)
-    examples = [example.note for example in tool.examples if example.note]
-    return {
-        "name": name,
-        "description": tool.description,
-        "inputs": _inputs(loaded.path, tool.inputs, extra.get("plan", {})),
-        "events": list(_events(loaded.path, tool.outputs)),
-        "mutates": bool(tool.mutates),
-        "idempotent": tool.idempotent,
-        "risk": tool.risk_level,
-        "destructive": bool(tool.mutates)
-        and (tool.approval == "always" or tool.risk_level >= _DESTRUCTIVE_RISK),
-        "timeout": tool.timeout_ms / 1000,
-        "argv": list(tool.runner.argv),
-        **rights,
-        "reads": not tool.mutates,
-        "project_code": extra.pop("project_code", ""),
-        "examples": examples,
-        "exits": {**plan["exits"], **_exits(loaded.path, {}, extra.pop("exits", {}))},
-        "stderr": extra.pop("stderr", plan["stderr"]),
+    block = cli.sandbox if tool.sandbox is None else tool.sandbox
+    # A wrapper that asks the system itself has no program to confine.
+    sandbox, plan_sandbox = (
+        (None, None) if shared.get("syscalls") else _rights(loaded.path, tool, extra, block)
+    )
+    extra.pop("needs", None)
+    rule = extra.get("plan", {})
+    if rule:
+        extra["plan"] = ChangeRule(**rule)
+    exits = _exits(bundle_path, cli.output.exit_codes, shared.get("exits", {}))
+    destructive = tool.approval == "always" or tool.risk_level >= _DESTRUCTIVE_RISK
+    return CommandPlan(
+        name=name,
+        description=tool.description,
+        inputs=_inputs(loaded.path, tool.inputs, rule),
+        events=list(_events(loaded.path, tool.outputs)),
+        mutates=bool(tool.mutates),
+        idempotent=tool.idempotent,
+        risk=tool.risk_level,
+        destructive=bool(tool.mutates) and destructive,
+        timeout=tool.timeout_ms / 1000,
+        argv=list(tool.runner.argv),
+        sandbox=sandbox,
+        plan_sandbox=plan_sandbox,
+        reads=not tool.mutates,
+        project_code=extra.pop("project_code", ""),
+        examples=[example.note for example in tool.examples if example.note],
+        exits={**exits, **_exits(loaded.path, {}, extra.pop("exits", {}))},
+        stderr=extra.pop("stderr", shared.get("stderr", "warn")),
         **extra,
-    }
+    )
 
 
-# Of a wrapper that asks the system itself: there is no program to confine.
-_NO_PROGRAM: dict[str, Any] = {"sandbox": None, "plan_sandbox": None}
-
-
-def _rights(path: str, tool: ToolManifest, extra: dict[str, Any], block: ToolSandbox) -> dict[str, Any]:
+def _rights(
+    path: str, tool: ToolManifest, extra: dict[str, Any], block: ToolSandbox
+) -> tuple[SandboxPlan | None, SandboxPlan | None]:
     """What the program may not do, and what it may not do in the dry run of a command that changes things."""
     needs = read_needs(path, extra.pop("needs", {}))
     if not tool.mutates:
-        return {"sandbox": read_only_sandbox(path, block, needs), "plan_sandbox": None}
+        return read_only_sandbox(path, block, needs), None
     if needs:
         raise invalid(path, "needs is for commands that change nothing; a dry run has plan.needs")
     plan_needs = read_needs(path, extra["plan"].get("needs", {}))
-    return {"sandbox": wanted(block), "plan_sandbox": read_only_sandbox(path, block, plan_needs)}
+    return wanted(block), read_only_sandbox(path, block, plan_needs)
 
 
 def _inputs(path: str, inputs: dict[str, Any], rule: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,9 +228,9 @@ def _extra(path: str, metadata: Mapping[str, Any], known: frozenset[str]) -> dic
     return dict(extra)
 
 
-def _exits(path: str, words: Mapping[str, str], rules: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+def _exits(path: str, words: Mapping[str, str], rules: Mapping[str, Any]) -> dict[int | None, dict[str, Any]]:
     """Exit status -> what it means: a word, and whether it is a success or which error it is."""
-    found: dict[int, dict[str, Any]] = {int(code): {"word": word} for code, word in words.items()}
+    found: dict[int | None, dict[str, Any]] = {int(code): {"word": word} for code, word in words.items()}
     for code, rule in rules.items():
         if not isinstance(rule, dict) or rule.keys() - _EXIT_KEYS:
             raise invalid(

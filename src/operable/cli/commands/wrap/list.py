@@ -39,7 +39,7 @@ def list_(*, page: Page, context: Context) -> Iterator[Wrapper | Warn]:
             commands=[] if tool is None else tool.names(),
             origin=origin(path),  # type: ignore[arg-type]  # one of the three
             path=path,
-            verified=tool is not None and not tool.plan["unverified"],
+            verified=tool is not None and not tool.plan.unverified,
             lint=conformance.text(),
             passes=conformance.passes,
             fails=conformance.fails,

@@ -28,8 +28,8 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
     from operable.wrap.author.conformance import Conformance, verdicts
 
     wrapped = load(tool)
-    judged = verdicts(wrapped.plan["folder"])
-    for name, plan in wrapped.plan["commands"].items():
+    judged = verdicts(wrapped.plan.folder)
+    for name, plan in wrapped.plan.commands.items():
         found = wrapped.find(name)
         if found is None:
             continue
@@ -43,18 +43,18 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
             supports_cursor=bool(found.cursor),
             supports_dry_run=found.mutates,
             timeout=found.timeout,
-            source="program" if plan["argv"] else "system",
-            argv=[wrapped.plan["bin"], *wrapped.plan["bin_args"], *plan["argv"]] if plan["argv"] else [],
+            source="program" if plan.argv else "system",
+            argv=[wrapped.plan.bin, *wrapped.plan.bin_args, *plan.argv] if plan.argv else [],
             sandbox=assured["limits"],
             enforced_by=assured["enforced_by"],
-            stays_open=stays_open(plan["sandbox"]) if plan["argv"] else [],
+            stays_open=stays_open(plan.sandbox) if plan.argv else [],
             needs=assured["needs"],
             project_code=assured.get("project_code", ""),
             dry_run=assured.get("dry_run"),
             rights=rights(assured),
-            event_types=[schema["properties"]["type"]["const"] for schema in plan["events"]],
-            env=wrapped.plan["env_pass"] if plan["argv"] else [],
-            exits={str(code): meaning for code, meaning in plan["exits"].items()},
+            event_types=[schema["properties"]["type"]["const"] for schema in plan.events],
+            env=wrapped.plan.env_pass if plan.argv else [],
+            exits={str(code): meaning for code, meaning in plan.exits.items()},
             lint=conformance.text(),
             passes=conformance.passes,
             fails=conformance.fails,

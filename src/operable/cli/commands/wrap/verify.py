@@ -49,7 +49,7 @@ def mark(changes: list[Change]) -> Iterator[FileWritten]:
 
     for change in changes:
         tool = load(str(change.target))
-        if tool.plan["unverified"]:
+        if tool.plan.unverified:
             yield FileWritten(path=take_mark_off(tool))
 
 

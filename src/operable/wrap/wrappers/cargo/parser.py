@@ -130,7 +130,7 @@ def test(upstream: Upstream) -> Iterator[Any]:
     # Of what others have written, the documentation is compiled too, and not tested.
     own = {package["id"] for package in _chosen(upstream)[1]}
     targets: list[tuple[str, str, str, list[str]]] = []
-    for rows in PARSER(upstream, upstream.command["parse"]):
+    for rows in PARSER(upstream, upstream.command.parse):
         for row in rows if isinstance(rows, list) else [rows]:
             if row.__class__ is dict and row["type"] == "artifact" and row["package_id"] in own:
                 targets += _testable(row)

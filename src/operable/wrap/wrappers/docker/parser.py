@@ -101,7 +101,7 @@ def plan_containers(upstream: Upstream) -> Iterator[Change]:
     for key, found in chosen.items():
         state = found.get("State") or {}
         yield Change(
-            upstream.command["name"],
+            upstream.command.name,
             str(found.get("Name", "")).removeprefix("/") or key,
             id=key,
             state=state.get("Status"),

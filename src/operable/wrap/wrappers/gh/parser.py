@@ -20,11 +20,11 @@ _LISTS = ("issue list", "pr list", "run list")
 
 
 def listed(upstream: Upstream) -> Iterator[Any]:
-    kind = upstream.command["events"][0]["properties"]["type"]["const"]
+    kind = upstream.command.events[0]["properties"]["type"]["const"]
     words = upstream.words()
     if upstream.inputs.get("body"):
         words = [f"{word},body" if word.startswith("--json=") else word for word in words]
-    if upstream.command["name"] in _LISTS:
+    if upstream.command.name in _LISTS:
         # A page that goes on somewhere has to find its place first.
         wanted = _MOST if upstream.after is not None or upstream.fetch is None else min(upstream.fetch, _MOST)
         words.append(f"--limit={wanted}")

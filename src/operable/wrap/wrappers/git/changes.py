@@ -38,7 +38,7 @@ def plan_add(upstream: Upstream) -> Iterator[Any]:
     words = ["status", "--porcelain=v2", "-z", "--untracked-files=all"]
     # What is inside of a submodule is not staged here.
     words += ["--ignore-submodules=dirty", "--", *upstream.inputs["paths"]]
-    upstream.command = {**upstream.command, "argv": words, "options": {}}
+    upstream.command = upstream.command.replace(argv=words, options={})
     for record in status(upstream):
         if isinstance(record, Warn):
             yield record
@@ -91,7 +91,7 @@ def plan_commit(upstream: Upstream) -> Iterator[Change]:
     # What is inside of a submodule is not committed here.
     words.append("--ignore-submodules=dirty")
     words += ["HEAD"] if inputs.get("all") and _has_head(upstream) else ["--cached"]
-    upstream.command = {**upstream.command, "argv": [*words, "--"], "options": {}}
+    upstream.command = upstream.command.replace(argv=[*words, "--"], options={})
     idle_filters(upstream)
     for event, _ in raw_changes(upstream):
         seen = True

@@ -26,7 +26,7 @@ def log(upstream: Upstream) -> Iterator[Any]:
     from operable.wrap.parsers.nul import PARSER
 
     yield from shallow_warning(upstream)
-    yield from PARSER(upstream, upstream.command["parse"])
+    yield from PARSER(upstream, upstream.command.parse)
 
 
 def shallow_warning(upstream: Upstream) -> Iterator[Warn]:

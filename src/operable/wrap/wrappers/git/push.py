@@ -33,7 +33,7 @@ def plan_push(upstream: Upstream) -> Iterator[Change]:
     # Git runs the hook `pre-push` also in a dry run, and signs what it would send.
     words[1:1] = ["--dry-run", "--no-verify", "--no-signed", f"--receive-pack={_receiver(upstream)}"]
     _distrust(upstream)
-    upstream.command = {**upstream.command, "argv": words, "options": {}}
+    upstream.command = upstream.command.replace(argv=words, options={})
     for event in push(upstream):
         if event["state"] != "unchanged":
             fields = {name: value for name, value in event.items() if name not in ("type", "remote_ref")}

@@ -17,7 +17,7 @@ def stash(upstream: Upstream) -> Iterator[Any]:
     from operable.wrap.parsers.nul import PARSER
 
     if upstream.ask(["rev-parse", "--verify", "--quiet", "refs/stash"], fine=(0, 1)):
-        yield from PARSER(upstream, upstream.command["parse"])
+        yield from PARSER(upstream, upstream.command.parse)
 
 
 def branches(upstream: Upstream) -> Iterator[Any]:

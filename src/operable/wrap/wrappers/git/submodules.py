@@ -29,9 +29,9 @@ def ignore_submodules(upstream: Upstream) -> None:
     """Let git compare the commits of submodules alone."""
     argv = [
         word.replace("--ignore-submodules=none", "--ignore-submodules=dirty")
-        for word in upstream.command["argv"]
+        for word in upstream.command.argv
     ]
-    upstream.command = {**upstream.command, "argv": argv}
+    upstream.command = upstream.command.replace(argv=argv)
 
 
 def raw_path(row: dict[str, Any]) -> bytes:

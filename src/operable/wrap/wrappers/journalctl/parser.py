@@ -41,8 +41,8 @@ def entries(upstream: Upstream) -> Iterator[Any]:
     end = upstream.end
     if upstream.inputs.get("grep") and end is not None and end.status == 1 and not end.stderr.text().strip():
         # It found nothing, which it reports as an error without a message.
-        exits = {**upstream.command["exits"], 1: {"ok": True, "word": "no_match"}}
-        upstream.command = {**upstream.command, "exits": exits}
+        exits = {**upstream.command.exits, 1: {"ok": True, "word": "no_match"}}
+        upstream.command = upstream.command.replace(exits=exits)
 
 
 def follow(upstream: Upstream) -> Iterator[Any]:

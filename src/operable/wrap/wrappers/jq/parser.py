@@ -31,4 +31,4 @@ def filtered(upstream: Upstream) -> Iterator[Any]:
         # A file of that name is put before every filter: one that defines `map` again would change what filters mean.
         # A folder of that name only holds modules, which a filter has to name.
         upstream.env["HOME"] = os.devnull
-    yield from PARSER(upstream, upstream.command["parse"])
+    yield from PARSER(upstream, upstream.command.parse)

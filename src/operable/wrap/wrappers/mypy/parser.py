@@ -39,9 +39,9 @@ def check(upstream: Upstream) -> Iterator[Any]:
             )
         # This one, whatever is put beside it meanwhile.
         upstream.inputs["config_file"] = path
-        argv = ["--config-file=${input.config_file}", *upstream.command["argv"]]
-        upstream.command = {**upstream.command, "argv": argv}
-    return PARSER(upstream, upstream.command["parse"])
+        argv = ["--config-file=${input.config_file}", *upstream.command.argv]
+        upstream.command = upstream.command.replace(argv=argv)
+    return PARSER(upstream, upstream.command.parse)
 
 
 def _configuration(folder: str) -> str | None:

@@ -27,7 +27,7 @@ def listed(upstream: Upstream) -> Iterator[Any]:
     if not upstream.inputs["outdated"]:
         _without_configuration(upstream)
         upstream.do_without("network", "scratch")
-    return PARSER(upstream, upstream.command["parse"])
+    return PARSER(upstream, upstream.command.parse)
 
 
 def _without_configuration(upstream: Upstream) -> None:

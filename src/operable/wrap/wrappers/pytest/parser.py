@@ -53,7 +53,7 @@ def collect(upstream: Upstream) -> Iterator[Any]:
 def _events(upstream: Upstream) -> Iterator[Any]:
     """What the reports say. Behind the session's end nothing is a report any more."""
     # In a folder of its own, so that nothing else of ours can be imported in place of a module of the project.
-    folder, own = os.path.join(upstream.plan["folder"], "plugin"), os.environ.get("PYTHONPATH")
+    folder, own = os.path.join(upstream.plan.folder, "plugin"), os.environ.get("PYTHONPATH")
     upstream.env["PYTHONPATH"] = os.pathsep.join([folder, own] if own else [folder])
     if own:
         upstream.env["OPERABLE_PYTHONPATH"] = own

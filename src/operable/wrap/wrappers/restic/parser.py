@@ -268,14 +268,14 @@ def _run(upstream: Upstream, argv: list[str] | None = None) -> Iterator[bytes]:
 
 def _uncached(upstream: Upstream, words: list[str]) -> list[str]:
     """Looking keeps nothing, also not in the cache of restic."""
-    return [words[0], "--no-cache", *words[1:]] if upstream.command["reads"] else words
+    return [words[0], "--no-cache", *words[1:]] if upstream.command.reads else words
 
 
 def _choose(upstream: Upstream) -> None:
     """The repository that was asked for; its place may contain a password, which other users must not see."""
     if upstream.inputs.get("repo"):
         upstream.env = {"RESTIC_REPOSITORY": upstream.inputs["repo"]}
-    if upstream.command["reads"]:
+    if upstream.command.reads:
         upstream.do_without(*_unneeded(upstream))
 
 

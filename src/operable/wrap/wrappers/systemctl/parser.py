@@ -25,8 +25,8 @@ def list_unit_files(upstream: Upstream) -> Iterator[Any]:
     yield from PARSER(upstream, {})
     end = upstream.end
     if end is not None and end.status == 1 and not end.stderr.text().strip():
-        exits = {**upstream.command["exits"], 1: {"ok": True, "word": "no_match"}}
-        upstream.command = {**upstream.command, "exits": exits}
+        exits = {**upstream.command.exits, 1: {"ok": True, "word": "no_match"}}
+        upstream.command = upstream.command.replace(exits=exits)
 
 
 def plan_unit_files(upstream: Upstream) -> Iterator[Change]:
@@ -55,7 +55,7 @@ def _plan(upstream: Upstream, states: dict[str, dict[str, Any]]) -> Iterator[Cha
     upstream.words()  # inputs that cannot be put on a command line are refused before anything is planned
     for name in map(_whole, upstream.inputs["units"]):
         known = states.get(name, {})
-        yield Change(upstream.command["name"], name, **known)
+        yield Change(upstream.command.name, name, **known)
 
 
 def _run(upstream: Upstream) -> None:

@@ -51,7 +51,7 @@ def plan_apply(upstream: Upstream) -> Iterator[Any]:
         path = os.path.join(folder, "plan")
         folder_word, _, *rest = _words(upstream)
         words = [folder_word, "plan", *rest, "-detailed-exitcode", f"-out={path}"]
-        upstream.command = {**upstream.command, "exits": {**upstream.command["exits"], 2: {"ok": True}}}
+        upstream.command = upstream.command.replace(exits={**upstream.command.exits, 2: {"ok": True}})
         events: list[dict[str, Any]] = []
         for message in _messages(upstream, words):
             if message.__class__ is dict:
@@ -222,8 +222,8 @@ def validate(upstream: Upstream) -> Iterator[Any]:
             }
         counts = {name: found[name] for name in ("valid", "error_count", "warning_count")}
         yield {"type": "validation", **counts}
-        exits = {**upstream.command["exits"], 1: {"ok": True, "word": "invalid"}}
-        upstream.command = {**upstream.command, "exits": exits}
+        exits = {**upstream.command.exits, 1: {"ok": True, "word": "invalid"}}
+        upstream.command = upstream.command.replace(exits=exits)
 
 
 def output(upstream: Upstream) -> Iterator[Any]:
