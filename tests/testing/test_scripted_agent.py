@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from operable.testing.agents import command
+from operable.testing import scripted_command as command
 from operable.testing.script import ScriptError
 from tests.testing.conversation import LIMIT, Conversation
 

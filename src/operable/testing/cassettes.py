@@ -19,7 +19,10 @@ from operable.state.atomic import write_whole
 
 
 class CassetteEntry(NamedTuple):
+    """One line of a recorded conversation."""
+
     t: float
+    """seconds since the start"""
     dir: str
     """host, agent, stderr"""
     line: bytes
@@ -34,8 +37,12 @@ class RecordedExchange(NamedTuple):
 
 
 class AgentCassette(NamedTuple):
+    """A recorded conversation between a host and an agent."""
+
     label: dict[str, Any]
+    """agent, protocol, and what happens in it"""
     entries: list[CassetteEntry]
+    """every line, in order"""
 
     def said(self, who: str) -> list[bytes]:
         """The lines of one side, in order."""
@@ -61,11 +68,13 @@ class AgentCassette(NamedTuple):
 
 
 def load(path: Path) -> AgentCassette:
+    """Read a cassette."""
     first, *rest = path.read_text("utf-8").splitlines()
     return AgentCassette(json.loads(first), [_entry(json.loads(line)) for line in rest])
 
 
 def save(path: Path, cassette: AgentCassette) -> None:
+    """Write a cassette, whole or not at all; its folder is made."""
     lines = [json.dumps(cassette.label, ensure_ascii=False, sort_keys=True)]
     lines += [json.dumps(_document(entry), ensure_ascii=False) for entry in cassette.entries]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +112,13 @@ OVERSIZE = 1 << 20
 
 
 def mutate(lines: list[bytes], kind: str, seed: int, *, oversize: int = OVERSIZE) -> list[bytes]:
-    """The lines, damaged in the way that `kind` names (a key of `MUTATIONS`), at a place that the seed picks."""
+    """The lines, damaged in one way, at a place that the seed picks.
+
+    - `drop`, `duplicate`, `reorder`, `late`: a line that is missing, comes twice, out of order, or after everything else.
+    - `truncate`, `shorten`: a line that stops in its middle, and with it the conversation, or only the line.
+    - `oversize`, `invalid-utf8`: a line that is too long by `oversize` bytes, or has bytes that are not UTF-8.
+    - `noise`: a line that is not part of the protocol.
+    """
     if not lines:
         return []
     return MUTATIONS[kind](list(lines), random.Random(f"{kind}:{seed}"), oversize)  # noqa: S311 - see `pieces`

@@ -15,6 +15,8 @@ _REPLACED = "(credential)"
 
 
 class Exchange:
+    """One request to a `ModelServer`, and what became of it."""
+
     def __init__(
         self, number: int, request: EdgeRequest, dialect: str, asked: Asked, at: ScriptPosition
     ) -> None:

@@ -77,6 +77,8 @@ class AcpMetadata(Block, frozen=True, kw_only=True):
 
 
 class AcpProfile(Block, frozen=True, kw_only=True):
+    """The frontmatter of an ACP.md."""
+
     name: str
     id: str
     description: str

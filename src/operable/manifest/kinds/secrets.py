@@ -62,6 +62,8 @@ class Exposure(Block, frozen=True, kw_only=True, rename="camel"):
 
 
 class Secret(Block, frozen=True, kw_only=True):
+    """One secret of an inventory: never its value."""
+
     slug: str
     name: str
     description: str
@@ -89,6 +91,8 @@ class Secret(Block, frozen=True, kw_only=True):
 
 
 class Secrets(Block, frozen=True, kw_only=True):
+    """The frontmatter of a SECRETS.md: an inventory of secrets."""
+
     secrets: tuple[Secret, ...]
 
     def by_slug(self, slug: str) -> Secret | None:
