@@ -13,6 +13,7 @@ COPIES = {
     "caches by fingerprint": "import marshal\nvalue = marshal.loads(b'N')\n",
     "JSON lines that survive lone surrogates": "import json\nline = json.dumps('x').encode('utf-8', 'replace')\n",
     "masking secrets": "from operable.kernel.redact import MASK\ntext = 'x'.replace('secret', MASK)\n",
+    "fetching secrets": "import keyring\nvalue = keyring.get_password('service', 'user')\n",
     "locks": "import fcntl\nfcntl.flock(3, fcntl.LOCK_EX)\n",
     "whole-file writes": "import os\nos.replace('draft', 'file')\n",
     "paths": "import os\nhome = os.environ.get('OPERABLE_HOME')\n",

@@ -147,6 +147,12 @@ MECHANISMS = (
         masks_text,
     ),
     Mechanism(
+        "fetching secrets",
+        ("operable.host.secret_backend", "operable.host.secrets"),
+        "use operable.host.secret_backend (fetch, keep)",
+        calls("backend", "secret_backend.backend", "keyring.get_password", "keyring.set_password"),
+    ),
+    Mechanism(
         "locks",
         # The SDK locks a byte for each key and waits in the kernel; `state.lock` would load threads and more for it.
         ("operable.state.lock", "operable.tool.run.idempotency"),

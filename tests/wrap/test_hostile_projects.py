@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from operable.wrap import load, names
-from operable.wrap.plan.model import CommandPlan
+from operable.wrap.plan.model import WrapCommandPlan
 from tests.cli.drive import SURROUNDINGS
 from tests.tool.drive import Outcome
 from tests.wrap.drive import wrap
@@ -219,7 +219,7 @@ def test_the_same_program_without_its_sandbox_changes_what_it_wants(scene):
     assert not alive(scene.victim)
 
 
-def _needs(command: CommandPlan) -> list[str]:
+def _needs(command: WrapCommandPlan) -> list[str]:
     sandbox = command.plan_sandbox or command.sandbox
     assert sandbox is not None
     return list(sandbox.needs)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from operable.testing.cassettes import save as save
     from operable.testing.exchange import Exchange as Exchange
     from operable.testing.models import ModelServer as ModelServer
+    from operable.testing.player import scripted_command as scripted_command
     from operable.testing.script import ScriptError as ScriptError
-    from operable.testing.scripted_agent import scripted_command as scripted_command
 
 _HOMES = {
     "AgentCassette": "operable.testing.cassettes",
@@ -38,7 +38,7 @@ _HOMES = {
     "mutate": "operable.testing.cassettes",
     "pieces": "operable.testing.cassettes",
     "save": "operable.testing.cassettes",
-    "scripted_command": "operable.testing.scripted_agent",
+    "scripted_command": "operable.testing.player",
 }
 
 __all__ = [

@@ -8,7 +8,9 @@ import collections
 import json
 import os
 import signal
+import sys
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from operable.testing.script import ScriptError, Step, check_steps, marked, pieces, verb_of
@@ -38,6 +40,15 @@ VERBS = {
 }
 _FLOOD_BATCH = 512
 """Pieces per write: far more than fit a pipe, so that the reader is the slow one."""
+
+
+def scripted_command(protocol: str = "acp", script: Mapping[str, Any] | None = None) -> list[str]:
+    """The command line of a scripted agent. Raises ScriptError if the script cannot be played.
+
+    The script travels on the command line, so that a test is one value.
+    """
+    text = json.dumps(checked(dict(script or {})))
+    return [sys.executable, "-m", "operable.testing.scripted_agent", "--protocol", protocol, "--json", text]
 
 
 class TurnOver(Exception):  # noqa: N818 - not a failure: how a turn ends early

@@ -30,19 +30,6 @@ What a turn does with the clock is in its script; nothing here waits on its own.
 
 import json
 import sys
-from collections.abc import Mapping
-from typing import Any
-
-
-def scripted_command(protocol: str = "acp", script: Mapping[str, Any] | None = None) -> list[str]:
-    """The command line of a scripted agent. Raises ScriptError if the script cannot be played.
-
-    The script travels on the command line, so that a test is one value.
-    """
-    from operable.testing.player import checked
-
-    text = json.dumps(checked(dict(script or {})))
-    return [sys.executable, "-m", "operable.testing.scripted_agent", "--protocol", protocol, "--json", text]
 
 
 def main(arguments: list[str]) -> int:

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from operable.wrap.plan.model import CommandPlan, SandboxPlan, WrapPlan
+    from operable.wrap.plan.model import SandboxPlan, WrapCommandPlan, WrapPlan
 
 _LIGHT = "Landlock and seccomp"
 _BOXED = "bubblewrap"
 _UNHELD = f"nothing: {UNCONFINED} is set"
 
 
-def assurance(plan: WrapPlan, command: CommandPlan) -> dict[str, Any]:
+def assurance(plan: WrapPlan, command: WrapCommandPlan) -> dict[str, Any]:
     """Entries for the capability manifest of a command."""
     if plan.syscalls:
         return {"enforced_by": "no program is run", "limits": [], "needs": {}}
@@ -34,7 +34,7 @@ def assurance(plan: WrapPlan, command: CommandPlan) -> dict[str, Any]:
     return found | {"dry_run": _dry_run(command)}
 
 
-def _dry_run(command: CommandPlan) -> dict[str, Any]:
+def _dry_run(command: WrapCommandPlan) -> dict[str, Any]:
     sandbox, rule = command.plan_sandbox, command.plan
     if rule.function is None or sandbox is None:
         return {"enforced_by": "no program is run", "limits": [], "needs": {}}

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
     from operable.proc.child import ChildEnd
     from operable.tool.run.context import Context
-    from operable.wrap.plan.model import CommandPlan, WrapPlan
+    from operable.wrap.plan.model import WrapCommandPlan, WrapPlan
 
 
 class WrappedCall:
     """One call, from its inputs to how the program ended."""
 
     def __init__(
-        self, plan: WrapPlan, command: CommandPlan, inputs: dict[str, Any], context: Context
+        self, plan: WrapPlan, command: WrapCommandPlan, inputs: dict[str, Any], context: Context
     ) -> None:
         self.plan = plan
         self.command = command

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from operable.tool.declare.records import Event
     from operable.tool.declare.signature import Param
     from operable.tool.run.context import Context
-    from operable.wrap.plan.model import CommandPlan, WrapPlan
+    from operable.wrap.plan.model import WrapCommandPlan, WrapPlan
 
 
 # A page of the default limit, and some more. Loading msgspec costs as much as it saves on ten thousand rows.
@@ -36,7 +36,7 @@ class WrappedCommand(Command):
     """One subcommand of a wrapped tool."""
 
     def __init__(
-        self, plan: WrapPlan, command: CommandPlan, made: dict[str, tuple[Any, type[Event]]]
+        self, plan: WrapPlan, command: WrapCommandPlan, made: dict[str, tuple[Any, type[Event]]]
     ) -> None:
         self._plan, self._command, self._classes = plan, command, made
         super().__init__(self._function(), command.name, _options(command))
@@ -89,7 +89,7 @@ def _declared() -> None:
     """Stands for the signature of a wrapped command, which its manifest has."""
 
 
-def _options(command: CommandPlan) -> dict[str, Any]:
+def _options(command: WrapCommandPlan) -> dict[str, Any]:
     options: dict[str, Any] = {
         "mutates": command.mutates,
         "destructive": command.destructive,
@@ -110,7 +110,7 @@ def _options(command: CommandPlan) -> dict[str, Any]:
     return options
 
 
-def _documentation(command: CommandPlan) -> str:
+def _documentation(command: WrapCommandPlan) -> str:
     """A docstring as the SDK reads it: the description, then a line for each input."""
     lines = [command.description.strip(), ""]
     for name, schema in command.inputs.get("properties", {}).items():
@@ -218,7 +218,9 @@ def _close(rows: Iterator[Any]) -> None:
         close()
 
 
-def planned(plan: WrapPlan, command: CommandPlan, given: dict[str, Any], context: Context) -> Iterator[Any]:
+def planned(
+    plan: WrapPlan, command: WrapCommandPlan, given: dict[str, Any], context: Context
+) -> Iterator[Any]:
     """The changes that a call would make, each with the inputs that the second phase gets."""
     from operable.wrap.planned_change import planned_change
 

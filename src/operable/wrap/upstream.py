@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from operable.tool.declare.kinds import Page
     from operable.tool.run.context import Context
     from operable.wrap.enclosure import ConfinedCommand
-    from operable.wrap.plan.model import CommandPlan, WrapPlan
+    from operable.wrap.plan.model import WrapCommandPlan, WrapPlan
 
 # A record of a program is held in memory while it is read: more than this is not a record (wire.lines has the same limit).
 RECORD_LIMIT = 16 * 1024 * 1024
@@ -46,7 +46,7 @@ class Upstream(WrappedCall):
     def __init__(
         self,
         plan: WrapPlan,
-        command: CommandPlan,
+        command: WrapCommandPlan,
         inputs: dict[str, Any],
         context: Context,
         page: Page | None = None,

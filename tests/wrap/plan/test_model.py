@@ -6,7 +6,7 @@ import pytest
 
 from operable.wrap.places import folder_of, names
 from operable.wrap.plan.cache import plan_of
-from operable.wrap.plan.model import ChangeRule, CommandPlan, SandboxPlan, WrapPlan, plan_from
+from operable.wrap.plan.model import ChangeRule, SandboxPlan, WrapCommandPlan, WrapPlan, plan_from
 
 
 @pytest.mark.parametrize("name", names())
@@ -18,7 +18,7 @@ def test_a_plan_that_was_kept_is_the_plan_that_was_made(name):
     assert again == plan
     assert set(plan.values()) <= set(WrapPlan.__annotations__)
     for command in again.commands.values():
-        assert set(command.values()) <= set(CommandPlan.__annotations__)
+        assert set(command.values()) <= set(WrapCommandPlan.__annotations__)
         assert set(command.plan.values()) <= set(ChangeRule.__annotations__)
         for sandbox in (command.sandbox, command.plan_sandbox):
             assert sandbox is None or set(sandbox.values()) <= set(SandboxPlan.__annotations__)

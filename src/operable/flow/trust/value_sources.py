@@ -1,22 +1,31 @@
 """`value_from`: where a secret or a proof comes from, and reading it from there.
 
 A block names exactly one source: a variable of the caller's environment, a file (relative to the caller's folder), a
-literal where the schema allows it, or a command, which runs only if the caller has opted in (`value_commands`). Every
-failure is a `FlowError` that says which source failed and never what it held.
+literal where the schema allows it, or a command, which runs only if the caller has opted in (`value_commands`). It is
+fetched as every secret is (`host.secret_backend`). Every failure is a `FlowError` that says which source failed and never
+what it held.
 """
 
+import errno
 import os
-import stat
 from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.contracts import Surroundings
 from operable.flow.errors import FlowError, NotAllowed
 from operable.flow.manifest.findings import js_trim
+from operable.host.secret_backend import SecretScope, fetch
+from operable.kernel.errors import Fail
 
 SOURCES = ("env", "file", "literal", "command")
 # The largest things read this way are certificate chains and JWKS documents.
 LIMIT = 1024 * 1024
+_BACKENDS = {"env": "environment", "file": "file", "command": "command"}
+_EMPTY = {
+    "env": "environment variable {} is not set or empty",
+    "file": "file {} is empty",
+    "command": "command printed nothing",
+}
 
 
 def read_value(
@@ -38,72 +47,57 @@ def read_value(
         raise FlowError(code, f"{what}: {source} must be a non-empty string")
     if source == "literal":
         return place
-    if source == "env":
-        value = from_environment(place, surroundings, code=code, what=what)
-    elif source == "file":
-        value = from_file(place, surroundings, code=code, what=what)
-    else:
-        value = from_command(place, surroundings, code=code, what=what, variables=variables)
-    surroundings.known.add(value)
-    return value
-
-
-def from_environment(name: str, surroundings: Surroundings, *, code: str, what: str) -> str:
-    value = surroundings.environment.get(name)
-    if not value:
-        raise FlowError(code, f"{what}: environment variable {name} is not set or empty")
-    return value
+    return _fetched(source, place, surroundings, code=code, what=what, variables=variables)
 
 
 def from_file(path: str, surroundings: Surroundings, *, code: str, what: str) -> str:
-    text = read_text(os.path.join(surroundings.cwd, path), code=code, what=what)
-    value = js_trim(text)
-    if not value:
-        raise FlowError(code, f"{what}: file {path} is empty")
-    surroundings.known.add(value)
-    return value
+    """The text of a file without the space around it, never empty."""
+    return _fetched("file", path, surroundings, code=code, what=what)
 
 
 def read_text(path: str, *, code: str, what: str) -> str:
-    """A regular file of bounded size. A FIFO or a device would block or never end, so it is refused unread."""
-    try:
-        # Non-blocking: opening a FIFO without a writer would wait forever.
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise FlowError(code, f"{what}: {path} is not a regular file")
-            with os.fdopen(os.dup(handle), "rb") as file:
-                data = file.read(LIMIT + 1)
-        finally:
-            os.close(handle)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a path"
-        raise FlowError(code, f"{what}: file {path} cannot be read: {reason}") from None
-    if len(data) > LIMIT:
-        raise FlowError(code, f"{what}: file {path} is larger than {LIMIT} bytes")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise FlowError(code, f"{what}: file {path} is not UTF-8 text") from None
+    """A regular file of bounded size, as it is. What it holds is not a secret: a policy, a certificate, a ledger."""
+    return _ask("file", path, SecretScope(private=False, limit=LIMIT), code=code, what=what)
 
 
-def from_command(
-    line: str,
+def _fetched(
+    source: str,
+    place: str,
     surroundings: Surroundings,
     *,
     code: str,
     what: str,
     variables: Mapping[str, str] | None = None,
 ) -> str:
-    """What a shell line prints, trimmed. Its output and its errors are not repeated: either may contain the secret."""
-    if surroundings.commands is None:
+    scope = SecretScope(
+        environment=surroundings.environment,
+        cwd=surroundings.cwd,
+        private=False,
+        limit=LIMIT,
+        timeout=surroundings.timeout,
+        commands=surroundings.commands,
+        variables=variables or {},
+        trim=str if source == "env" else js_trim,
+        known=surroundings.known,
+    )
+    value = _ask(source, place, scope, code=code, what=what)
+    if not value:
+        raise FlowError(code, f"{what}: {_EMPTY[source].format(place)}")
+    return value
+
+
+def _ask(source: str, place: str, scope: SecretScope, *, code: str, what: str) -> str:
+    if source == "command" and scope.commands is None:
         message = f"{what}: command sources are not allowed here; the manifest names one to run"
         raise NotAllowed("commands_not_allowed", message, allow="allowCommands")
     try:
-        printed = surroundings.commands(line, variables or {}, surroundings.timeout)
-    except ValueError as problem:
-        raise FlowError(code, f"{what}: command failed ({problem})") from None
-    value = js_trim(printed)
-    if not value:
-        raise FlowError(code, f"{what}: command printed nothing")
-    return value
+        value = fetch(_BACKENDS[source], place, scope)
+    except FlowError:
+        raise  # of the contract of a command
+    except Fail as error:
+        said = error.message
+        raise FlowError(code, f"{what}: {'file ' if source == 'file' else ''}{said}") from None
+    if value is None and source == "file":
+        path = os.path.join(scope.cwd, place)
+        raise FlowError(code, f"{what}: file {path} cannot be read: {os.strerror(errno.ENOENT)}")
+    return value or ""

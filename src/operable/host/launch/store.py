@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from operable.host.launch.login.oauth import Client
 from operable.host.launch.step import OWN
-from operable.host.secret_backend import backend
+from operable.host.secret_backend import SecretScope, fetch, keep
 from operable.host.start.vault import Vault
 from operable.kernel.errors import Fail
 
@@ -25,9 +25,7 @@ class SecretStore:
 
     def store(self, slug: str, value: str) -> None:
         if slug.startswith(OWN):
-            place = backend(_BACKEND)
-            if place.write is not None:
-                place.write(place.locate(slug), value)
+            keep(_BACKEND, None, value, slug=slug)
         elif self.vault is None:
             raise Fail(
                 "config",
@@ -42,8 +40,7 @@ class SecretStore:
     def get(self, slug: str) -> str | None:
         """The value; None if it does not exist. Fail when it may not be used."""
         if slug.startswith(OWN):
-            place = backend(_BACKEND)
-            return place.read(place.locate(slug))
+            return fetch(_BACKEND, None, SecretScope(), slug=slug)
         if self.vault is None:
             return None
         try:

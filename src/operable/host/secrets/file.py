@@ -2,48 +2,54 @@
 
 A file that another user could read or change, or that belongs to another user, or that is a link, is
 refused: a user who can change it chooses what the agent logs in with. One newline at the end is not part of the value.
+The caller of a workflow names its files itself: they need only be regular files.
 """
 
 import os
 import stat
 
-from operable.host.secret_backend import SecretBackend
+from operable.host.secret_backend import SecretBackend, SecretScope
 from operable.kernel.errors import Fail
 from operable.state.atomic import advise, make_folder, write_whole
 from operable.state.lock import EXCLUSIVE, held
 from operable.state.paths import make_state
-
-# Private keys and service accounts are below 10 KB; a larger file is not a secret but a mistake.
-_LIMIT = 64 * 1024
 
 
 def _locate(slug: str) -> str:
     return os.path.join(make_state("secrets"), *slug.split("/"))
 
 
-def _read(path: str) -> str | None:
+def _read(path: str, scope: SecretScope = SecretScope()) -> str | None:  # noqa: B008 - frozen
+    place = os.path.join(scope.cwd, os.path.expanduser(path) if scope.private else path)
+    link = os.O_NOFOLLOW if scope.private else 0
     try:
-        handle = os.open(os.path.expanduser(path), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+        # Non-blocking: opening a FIFO without a writer would wait forever.
+        handle = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | link)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise _unsafe(path, f"cannot be opened: {error.strerror}") from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a path"
+        raise _unsafe(place, f"cannot be read: {reason}") from error
     try:
-        _check(path, os.fstat(handle))
-        data = os.read(handle, _LIMIT + 1)
+        _check(place, os.fstat(handle), private=scope.private)
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read(scope.limit + 1)
     finally:
         os.close(handle)
-    if len(data) > _LIMIT:
-        raise _unsafe(path, f"is larger than {_LIMIT} bytes")
+    if len(data) > scope.limit:
+        raise _unsafe(place, f"is larger than {scope.limit} bytes")
     try:
-        return data.decode("utf-8").removesuffix("\n")
+        text = data.decode("utf-8")
+        return text.removesuffix("\n") if scope.private else text
     except UnicodeDecodeError as error:
-        raise _unsafe(path, "is not text") from error
+        raise _unsafe(place, "is not UTF-8 text") from error
 
 
-def _check(path: str, found: os.stat_result) -> None:
+def _check(path: str, found: os.stat_result, *, private: bool) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise _unsafe(path, "is not a regular file")
+    if not private:
+        return
     if found.st_uid != os.geteuid():
         raise _unsafe(path, f"belongs to user {found.st_uid}, not to user {os.geteuid()}")
     if stat.S_IMODE(found.st_mode) & 0o077:

@@ -4,7 +4,7 @@ Entries are under the service `operable`, by their slug; a place `SERVICE/USER` 
 `keyring` and a session with an unlocked keyring: a server without one says so instead of asking forever.
 """
 
-from operable.host.secret_backend import SecretBackend
+from operable.host.secret_backend import SecretBackend, SecretScope
 from operable.kernel.errors import Fail
 
 _SERVICE = "operable"
@@ -21,7 +21,7 @@ def _missing() -> str | None:
     return None
 
 
-def _read(location: str) -> str | None:
+def _read(location: str, _scope: SecretScope = SecretScope()) -> str | None:  # noqa: B008 - frozen
     import keyring
     from keyring.errors import KeyringError
 

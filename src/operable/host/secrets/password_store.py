@@ -6,29 +6,21 @@ the passphrase); it is not waited for longer than a few seconds.
 
 import shutil
 
-from operable.host.secret_backend import SecretBackend
-from operable.kernel.errors import Fail
-from operable.proc.run import output
-from operable.proc.spawn import prepare
+from operable.host.secret_backend import SecretBackend, SecretScope, ask_program
 
 _FOLDER = "operable"
-_TIMEOUT = 15.0
-_LIMIT = 64 * 1024
 _INHERIT = ("PASSWORD_STORE_*", "GNUPGHOME", "GPG_AGENT_INFO", "GPG_TTY", "XDG_*", "DBUS_SESSION_BUS_ADDRESS")
 
 
-def _read(entry: str) -> str | None:
-    found = output(prepare(["pass", "show", "--", entry], inherit=_INHERIT), timeout=_TIMEOUT, limit=_LIMIT)
-    if found.status:
-        if "is not in the password store" in found.stderr:
-            return None
-        raise Fail(
-            "authz",
-            "SECRET_BACKEND_FAILED",
-            f"pass cannot show {entry} (status {found.status})",
-            target=entry,
-        )
-    return found.stdout.decode("utf-8", "replace").partition("\n")[0]
+def _read(entry: str, scope: SecretScope = SecretScope()) -> str | None:  # noqa: B008 - frozen
+    shown = ask_program(
+        ["pass", "show", "--", entry],
+        scope,
+        inherit=_INHERIT,
+        absent="is not in the password store",
+        target=entry,
+    )
+    return None if shown is None else shown.partition("\n")[0]
 
 
 BACKEND = SecretBackend(

@@ -6,34 +6,21 @@ with what `vault login` has left.
 
 import shutil
 
-from operable.host.secret_backend import SecretBackend
-from operable.kernel.errors import Fail
-from operable.proc.run import output
-from operable.proc.spawn import prepare
+from operable.host.secret_backend import SecretBackend, SecretScope, ask_program
 
 _FOLDER = "secret/operable"
-_TIMEOUT = 15.0
-_LIMIT = 64 * 1024
 _INHERIT = ("VAULT_*", "BAO_*", "HTTPS_PROXY", "NO_PROXY", "SSL_CERT_FILE")
-_NOT_THERE = 2  # also for everything else that goes wrong; the message distinguishes them
 
 
 def _program() -> str | None:
     return shutil.which("vault") or shutil.which("bao")
 
 
-def _read(location: str) -> str | None:
+def _read(location: str, scope: SecretScope = SecretScope()) -> str | None:  # noqa: B008 - frozen
     path, _, field = location.partition("#")
-    program = _program() or "vault"
-    words = [program, "kv", "get", f"-field={field or 'value'}", path]
-    found = output(prepare(words, inherit=_INHERIT), timeout=_TIMEOUT, limit=_LIMIT)
-    if found.status == _NOT_THERE and "No value found" in found.stderr:
-        return None
-    if found.status:
-        raise Fail(
-            "authz", "SECRET_BACKEND_FAILED", f"vault cannot read {path} (status {found.status})", target=path
-        )
-    return found.stdout.decode("utf-8", "replace").removesuffix("\n")
+    words = [_program() or "vault", "kv", "get", f"-field={field or 'value'}", path]
+    shown = ask_program(words, scope, inherit=_INHERIT, absent="No value found", target=path)
+    return None if shown is None else shown.removesuffix("\n")
 
 
 BACKEND = SecretBackend(

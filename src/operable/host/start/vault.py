@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NoReturn
 
-from operable.host.secret_backend import backend
+from operable.host.secret_backend import SecretScope, fetch, keep
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 
@@ -110,7 +110,6 @@ class Vault:
         """Fail authz/SECRET_DENIED, not_found/SECRET_UNKNOWN or SECRET_MISSING; nothing is fetched before it is allowed."""
         entry, granted = self._entitled("reveal", slug, purpose)
         value = self._fetch(entry)
-        self.known.add(value)
         self._tell("secret.reveal", slug, purpose, granted)
         return SecretValue(slug, value)
 
@@ -119,9 +118,7 @@ class Vault:
         entry, granted = self._entitled("rotate", slug, purpose)
         self.known.add(value)
         for name, location in self._places(entry):
-            kept = backend(name)
-            if kept.write is not None and kept.missing() is None:
-                kept.write(kept.locate(slug) if location is None else location, value)
+            if keep(name, location, value, slug=slug):
                 self._tell("secret.rotate", slug, purpose, granted)
                 return
         raise Fail(
@@ -154,11 +151,7 @@ class Vault:
     def _fetch(self, entry: Entry) -> str:
         places = self._places(entry)
         for name, location in places:
-            kept = backend(name)
-            reason = kept.missing()
-            if reason is not None:
-                raise Fail("config", "SECRET_BACKEND_UNAVAILABLE", f"{name}: {reason}", target=entry.slug)
-            value = kept.read(kept.locate(entry.slug) if location is None else location)
+            value = fetch(name, location, SecretScope(known=self.known), slug=entry.slug)
             if value is not None:
                 return value
         tried = ", ".join(name for name, _ in places)

@@ -19,7 +19,14 @@ from operable.manifest.kinds.tool import ToolManifest
 from operable.wrap.enclosure import wanted
 from operable.wrap.needs import CONSENT, read_needs, read_only_sandbox
 from operable.wrap.places import MARKER, invalid
-from operable.wrap.plan.model import ChangeRule, CommandPlan, LoginPlace, SandboxPlan, VersionCheck, WrapPlan
+from operable.wrap.plan.model import (
+    ChangeRule,
+    LoginPlace,
+    SandboxPlan,
+    WrapCommandPlan,
+    WrapPlan,
+    WrapVersionCheck,
+)
 
 # CLI.md: metadata.operable
 _CLI_KEYS = frozenset(("default", "exits", "read_env", "replaces", "stderr", "syscalls", "unverified"))
@@ -69,7 +76,7 @@ def read(folder: str) -> WrapPlan:
             each.method if each.package is None else f"{each.method} install {each.package}"
             for each in cli.install
         ],
-        version_check=VersionCheck(
+        version_check=WrapVersionCheck(
             cmd=cli.version_check.cmd,
             parse=cli.version_check.parse,
             range=cli.version_check.range,
@@ -99,7 +106,9 @@ def _login(cli: Cli) -> LoginPlace:
     return LoginPlace(env=list(state.env), paths=list(state.paths), can_be_asked=can_be_asked)
 
 
-def _command(name: str, loaded: Loaded, bundle_path: str, cli: Cli, shared: Mapping[str, Any]) -> CommandPlan:
+def _command(
+    name: str, loaded: Loaded, bundle_path: str, cli: Cli, shared: Mapping[str, Any]
+) -> WrapCommandPlan:
     """`shared` is what the wrapper declares for all of its commands."""
     tool = loaded.as_(ToolManifest)
     extra = _extra(loaded.path, tool.metadata, _TOOL_KEYS)
@@ -115,7 +124,7 @@ def _command(name: str, loaded: Loaded, bundle_path: str, cli: Cli, shared: Mapp
         extra["plan"] = ChangeRule(**rule)
     exits = _exits(bundle_path, cli.output.exit_codes, shared.get("exits", {}))
     destructive = tool.approval == "always" or tool.risk_level >= _DESTRUCTIVE_RISK
-    return CommandPlan(
+    return WrapCommandPlan(
         name=name,
         description=tool.description,
         inputs=_inputs(loaded.path, tool.inputs, rule),

@@ -89,7 +89,7 @@ class ChangeRule(PlanRecord):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class CommandPlan(PlanRecord):
+class WrapCommandPlan(PlanRecord):
     """One command of a wrapper."""
 
     name: str
@@ -128,7 +128,7 @@ class CommandPlan(PlanRecord):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class VersionCheck(PlanRecord):
+class WrapVersionCheck(PlanRecord):
     """How the program is asked for its version, and which versions the wrapper is for."""
 
     cmd: str
@@ -158,7 +158,7 @@ class WrapPlan(PlanRecord):
     bin: str
     bin_args: list[str]
     install: list[str]
-    version_check: VersionCheck
+    version_check: WrapVersionCheck
     os: list[str]
     env_pass: list[str]
     env_set: Mapping[str, str]
@@ -170,14 +170,14 @@ class WrapPlan(PlanRecord):
     replaces: bool
     syscalls: bool
     unverified: bool
-    commands: dict[str, CommandPlan]
+    commands: dict[str, WrapCommandPlan]
     configured_names: list[str] | None = None  # the wrappers that the user's settings name; None: no settings
     own_process: bool = False  # whatever is below this process belongs to the program
 
 
 def plan_from(values: dict[str, Any]) -> WrapPlan:
     """The plan of its plain values, which it keeps."""
-    values["version_check"] = VersionCheck.adopt(values["version_check"])
+    values["version_check"] = WrapVersionCheck.adopt(values["version_check"])
     values["login"] = LoginPlace.adopt(values["login"])
     commands = values["commands"]
     for command in commands.values():
@@ -186,5 +186,5 @@ def plan_from(values: dict[str, Any]) -> WrapPlan:
                 command[name] = SandboxPlan.adopt(command[name])
         if "plan" in command:
             command["plan"] = ChangeRule.adopt(command["plan"])
-    values["commands"] = {name: CommandPlan.adopt(command) for name, command in commands.items()}
+    values["commands"] = {name: WrapCommandPlan.adopt(command) for name, command in commands.items()}
     return WrapPlan.adopt(values)
