@@ -53,6 +53,45 @@ def test_a_line_that_is_no_message_has_one_reason(line, code):
     assert raised.value.code == code
 
 
+@pytest.mark.parametrize(
+    "line, heads",
+    [
+        (b'{"id":7,"method":"x","params":{"a":"\\ud800"}}', [(7, True)]),
+        (b'{"id":"a","method":"x\\ud800"}', [("a", True)]),
+        (b'{"id":"\\ud800","method":"x"}', [(None, True)]),
+        (b'{"id":7,"method":"x","params":{"a":NaN}}', [(7, True)]),
+        (b'{"id":7,"method":"x","params":{"a":"\x01"}}', [(7, True)]),
+        (b'{"id":7,"method":"x","params":{"a":"\xff"}}', [(7, True)]),
+        (b'{"id":7,"method":"x","params":' + b"[" * 30_000 + b"]" * 30_000 + b"}", [(7, True)]),
+        (b'{"method":"x","id":"b","params":{"a": 1', [("b", True)]),
+        (b'{"id":' + b"1" * 5000 + b',"method":"x"}', [(None, True)]),
+        (b'{"id":1.5,"method":"x"}', [(1.5, True)]),
+        (b'{"id":1e999,"method":"x"}', [(None, True)]),
+        (b'{"id":true,"method":"x"}', [(None, True)]),
+        (b'{"id":[1],"method":"x"}', [(None, True)]),
+        (b'{"id":7,"method":2}', [(7, True)]),
+        (b'{"id":7,"result":"\\ud800"}', [(7, False)]),
+        (b'{"id":7,"result":{"a":', [(7, False)]),
+        (b'[{"id":1,"method":"x"},{"method":"y"},{"id":2,"result":1},3]', [(1, True), (2, False)]),
+        (b'{"method":"x","params":{"a":"\\ud800"}}', []),
+        (b'{"id":7,"level":"info"}', []),
+        (b'see {"id":7,"method":"x"', []),
+        (b"", []),
+    ],
+)
+def test_whom_a_malformed_line_concerns_is_read_nevertheless(line, heads):
+    with pytest.raises(MalformedMessage):
+        jsonrpc.decode(line)
+
+    assert jsonrpc.unread_heads(line) == heads
+
+
+@given(st.binary(max_size=200))
+def test_no_line_breaks_the_reader_of_heads(line):
+    for head in jsonrpc.unread_heads(b'{"id":1,"method":' + line):
+        json.dumps(head.id, allow_nan=False)
+
+
 def test_the_reason_does_not_quote_a_long_line():
     with pytest.raises(MalformedMessage) as raised:
         jsonrpc.decode(b'{"id":1,"method":{"' + b"a" * 100_000 + b'":1}}')

@@ -90,6 +90,17 @@ def secret_values(variables: Mapping[str, str], *, given: bool = False) -> list[
     return found
 
 
+def credential_files(variables: Mapping[str, str]) -> list[str]:
+    """The files with credentials that variables name by their paths."""
+    from operable.kernel.redact.names import is_secret_name
+
+    return [
+        value
+        for name, value in variables.items()
+        if (name in _PATHS or is_secret_name(name)) and os.path.isabs(value) and os.path.isfile(value)
+    ]
+
+
 # Variables with the path of a file that contains secrets, whose names do not say so.
 _PATHS = frozenset(("AWS_CONFIG_FILE", "AZURE_CLIENT_CERTIFICATE_PATH", "KUBECONFIG", "NETRC", "PGPASSFILE"))
 _SCHEMES = ("bearer", "basic", "token")

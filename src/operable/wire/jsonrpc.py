@@ -12,7 +12,9 @@ member is accepted: real peers leave it out. Result and error at once: the error
 without bound.
 """
 
-from typing import Any, Final
+import json
+import re
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -35,6 +37,11 @@ Id = int | str | None
 
 _DETAIL_LIMIT: Final = 300
 _EMPTY: Final = Raw(b"")
+_KINDS: Final = frozenset(("method", "result", "error"))
+_MEMBER: Final = re.compile(
+    r'"(?P<name>id|method|result|error)"\s*+:\s*+'
+    r'(?P<id>-?(?:0|[1-9][0-9]{0,17})(?![0-9.eE])|"[^"\\\x00-\x1f]{1,200}")?'
+)
 # All that msgspec raises for bad input: its own errors, bad UTF-8, nesting too deep.
 _FAULTS: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 
@@ -71,7 +78,7 @@ class RpcMessage(Struct, frozen=True, gc=False):
 
 
 class MalformedMessage(Exception):  # noqa: N818 - the peer's fault, not an error of ours
-    """A line is not a message. `code` is stable; `id` is that of the message where it could be read."""
+    """A line is not a message. `code` is stable; `unread_heads` says whom the line concerns."""
 
     def __init__(self, code: str, detail: str = "") -> None:
         super().__init__(code, detail)
@@ -132,6 +139,54 @@ def params_of(raw: Raw) -> dict[str, Any]:
     return plain
 
 
+class UnreadHead(NamedTuple):
+    """What could be read of a message that `decode` refuses: whom it concerns, and nothing that it says."""
+
+    id: Id | float
+    is_request: bool
+
+
+def unread_heads(line: bytes) -> list[UnreadHead]:
+    """The requests and responses on a line that is malformed, for the peer and the caller that wait for an end of them.
+
+    Read leniently: lone surrogates, NaN, control characters, batches, and, of what no reader takes, the first of each
+    member. A notification is not among them, and neither is an object that only happens to have an id.
+    """
+    text = line.decode("utf-8", "replace")
+    try:
+        plain = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        plain = _first_members(text) if text.lstrip().startswith("{") else None
+    messages = plain[:OPEN_LIMIT] if isinstance(plain, list) else [plain]
+    return [
+        UnreadHead(_usable_id(each["id"]), "method" in each)
+        for each in messages
+        if isinstance(each, dict) and "id" in each and not each.keys().isdisjoint(_KINDS)
+    ]
+
+
+def _first_members(text: str) -> dict[str, Any]:
+    """The id, and which kinds of message it may be, of an object that cannot be read as JSON."""
+    found: dict[str, Any] = {}
+    for match in _MEMBER.finditer(text):
+        if match["name"] != "id":
+            found.setdefault(match["name"], None)
+        elif "id" not in found:
+            found["id"] = json.loads(match["id"]) if match["id"] else None
+    return found
+
+
+def _usable_id(given: Any) -> Id | float:
+    """The id as it can be sent back; None, as JSON-RPC has it, for an id that cannot be."""
+    if isinstance(given, bool) or not isinstance(given, int | float | str):
+        return None
+    try:
+        json.dumps(given, allow_nan=False, ensure_ascii=False).encode()
+    except ValueError:
+        return None
+    return given
+
+
 def _diagnosed(line: bytes, error: Exception) -> MalformedMessage:
     """Why a line is not a message, most specific reason first."""
     if not line.strip():
@@ -189,9 +244,20 @@ class RpcLink:
         error = {"code": code, "message": message}
         return self._answer(key, {"error": error if data is None else {**error, "data": data}})
 
-    def refuse_id(self, request_id: Id, code: int, message: str) -> None:
+    def refuse_id(self, request_id: Id | float, code: int, message: str) -> None:
         """Answer a request that was not taken in with `accept`."""
         self._write({**self._head, "id": request_id, "error": {"code": code, "message": message}})
+
+    def refuse_unread(self, line: bytes, fault: MalformedMessage) -> list[Any]:
+        """Answer the requests on a malformed line with an error; the purposes of our requests that it was to answer."""
+        purposes = []
+        for head in unread_heads(line):
+            if head.is_request:
+                code = PARSE_ERROR if fault.code == "not_json" else INVALID_REQUEST
+                self.refuse_id(head.id, code, f"The request cannot be read: {fault.code}")
+            elif type(head.id) is int and head.id in self._ours:
+                purposes.append(self._ours.pop(head.id))
+        return purposes
 
     def take(self) -> bytes:
         """What is to be written now, each message with its line end; empties the buffer."""

@@ -1,17 +1,19 @@
 """One run, with a model that does not let go."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from operable.agent.loop.cancellation import Cancellation
 from operable.agent.loop.run import AgentRun
-from operable.agent.provider.model import Finished, ModelRequest, ModelText, Piece
+from operable.agent.provider.model import Finished, ModelCall, ModelRequest, ModelText, Piece
 from operable.agent.providers.offline import MODEL
 from operable.agent.session.conversation import SessionConversation, Tuning
 from operable.agent.session.history import TextBlock, Tokens
 from operable.agent.session.store import NullStore
+from operable.agent.tool.ability import Ability
+from operable.kernel import catalogue
 from operable.wire import json_stream as protocol
 from tests.agent.agent_process import LIMIT
 from tests.requirement import requirement
@@ -38,14 +40,16 @@ class Deaf:
         yield Finished("end", Tokens(1, 1))
 
 
-def _conversation(session: Any, workspace: Path) -> SessionConversation:
+def _conversation(
+    session: Any, workspace: Path, toolbox: Mapping[str, Ability] | None = None
+) -> SessionConversation:
     return SessionConversation(
         provider=MODEL,
         session=session,
         tuning=Tuning("m"),
-        toolbox={},
+        toolbox=toolbox or {},
         workspace=str(workspace),
-        environment={},
+        environment={"PATH": "/usr/bin:/bin"},
         store=NullStore(),
     )
 
@@ -136,3 +140,40 @@ def test_an_empty_answer_is_asked_for_once_more(tmp_path: Path) -> None:
     AgentRun(_conversation(session, tmp_path), "m", events.append).work([TextBlock("hi")])
 
     assert _said(events) == "Now."
+
+
+def test_a_yes_does_not_reach_the_file_that_a_link_leads_to_by_then(tmp_path: Path) -> None:
+    """The answers come when both calls were judged: the first call makes a link where the second writes."""
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    (tmp_path / "other.txt").write_text("as it was")
+    line = "ln -s .git/hooks/pre-commit notes.txt; ln -s other.txt more.txt"
+    calls: list[Piece] = [
+        ModelCall("1", "Bash", {"command": line}),
+        ModelCall("2", "Write", {"file_path": "notes.txt", "content": "#!/bin/sh\n"}),
+        ModelCall("3", "Write", {"file_path": "more.txt", "content": "changed"}),
+        ModelCall("4", "Write", {"file_path": "fresh.txt", "content": "written"}),
+        Finished("tool_use", Tokens(1, 1)),
+    ]
+    toolbox = {
+        name: catalogue.load("operable.agent.abilities", name.lower(), "ABILITY")
+        for name in ("Bash", "Write")
+    }
+    conversation = _conversation(
+        Answering(calls, [ModelText("done"), Finished("end", Tokens(1, 1))]), tmp_path, toolbox
+    )
+    results: dict[str, str] = {}
+
+    def emit(event: protocol.Event) -> None:
+        if isinstance(event, protocol.ToolRequestFrame) and event.call_id == "1":
+            conversation.desk.approve("1")
+        if isinstance(event, protocol.ToolResultFrame):
+            results[event.call_id] = event.status
+            for call_id in ("2", "3", "4") if event.call_id == "1" else ():
+                assert conversation.desk.approve(call_id)
+
+    AgentRun(conversation, "m", emit).work([TextBlock("hi")])
+
+    assert results == {"1": "success", "2": "error", "3": "error", "4": "success"}
+    assert not (tmp_path / ".git" / "hooks" / "pre-commit").exists()
+    assert (tmp_path / "other.txt").read_text() == "as it was"
+    assert (tmp_path / "fresh.txt").read_text() == "written"

@@ -10,6 +10,7 @@ from operable.agent.loop.cancellation import Cancellation
 from operable.agent.places import sessions_folder
 from operable.agent.tool.ability import NO_SANDBOX, Scene
 from operable.agent.tool.command import run_program
+from operable.state.paths import make_state
 
 pytestmark = pytest.mark.needs("bwrap")
 
@@ -21,6 +22,9 @@ attempt temporary 'echo x > /tmp/made-by-the-agent'
 attempt read 'cat "$ELSEWHERE"'
 attempt credentials 'cat "$HOME/.ssh/id"'
 attempt netrc 'cat "$HOME/.netrc"'
+attempt vault 'cat "$VAULT/key"'
+attempt login 'cat "$HOME/.codex/auth.json"'
+attempt named 'cat "$HOME/cloud.json"'
 attempt sessions 'cat "$SESSIONS/session"'
 attempt environment 'cat /proc/$AGENT/environ'
 attempt signal 'kill -0 $AGENT'
@@ -33,6 +37,9 @@ FREE = (
     "read",
     "credentials",
     "netrc",
+    "vault",
+    "login",
+    "named",
     "sessions",
     "environment",
     "signal",
@@ -50,11 +57,16 @@ def told(tmp_path, monkeypatch):
         folder.mkdir(parents=True)
     (home / ".ssh" / "id").write_text("PRIVATE")
     (home / ".netrc").write_text("password")
+    (home / ".codex").mkdir()
+    (home / ".codex" / "auth.json").write_text("{}")
+    (home / "cloud.json").write_text("{}")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("OPERABLE_HOME", str(home / "operable"))
     sessions = Path(sessions_folder())
     sessions.mkdir(parents=True)
     (sessions / "session").write_text("said")
+    vault = Path(make_state("secrets"))
+    (vault / "key").write_text("value")
     monkeypatch.chdir(work)  # a short name: the path of a socket has 108 bytes
     with socket.socket(socket.AF_UNIX) as local, socket.create_server(("127.0.0.1", 0)) as listener:
         local.bind("service")
@@ -65,6 +77,8 @@ def told(tmp_path, monkeypatch):
             "OUTSIDE": str(outside),
             "ELSEWHERE": __file__,
             "SESSIONS": str(sessions),
+            "VAULT": str(vault),
+            "GOOGLE_APPLICATION_CREDENTIALS": str(home / "cloud.json"),
             "AGENT": str(os.getpid()),
             "PORT": str(listener.getsockname()[1]),
             "SOME_API_KEY": "sk-not-a-key",

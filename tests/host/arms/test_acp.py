@@ -370,6 +370,38 @@ def test_noise_is_passed_on_in_part():
     assert feed(talk.connection, b"") == [Noise(b"", "blank")]
 
 
+UNREADABLE = [
+    b'{"jsonrpc":"2.0","id":"q","method":"fs/read_text_file","params":{"path":"/a\\ud800"}}',
+    b'{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"title":"\\udfff"}}',
+    b'{"jsonrpc":"2.0","id":"q","method":"x","params":{"a":NaN}}',
+    b'{"jsonrpc":"2.0","id":"q","method":5}',
+    b'[{"jsonrpc":"2.0","id":"q","method":"x"}]',
+    b'{"jsonrpc":"2.0","id":"q","method":"x","params":' + b"[" * 30_000 + b"]" * 30_000 + b"}",
+]
+
+
+@pytest.mark.parametrize("line", UNREADABLE, ids=range(len(UNREADABLE)))
+def test_a_request_that_cannot_be_read_gets_an_answer(line):
+    talk = talking()
+    talk.written()
+
+    (noise,) = talk.connection.receive(line)
+
+    assert isinstance(noise, Noise)
+    answer = talk.one()
+    assert answer["id"] == "q"
+    assert answer["error"]["code"] in (-32600, -32700)
+
+
+@pytest.mark.parametrize("text", ['{"stopReason":"\\ud800"}', '{"stopReason":', "NaN"])
+def test_a_turn_whose_end_cannot_be_read_has_failed_and_does_not_wait(text):
+    talk = talking()
+
+    happened = talk.connection.receive(f'{{"jsonrpc":"2.0","id":{talk.prompt_id},"result":{text}}}'.encode())
+
+    assert [end.reason for end in of_type(happened, TurnEnd)] == ["error"]
+
+
 def test_an_agent_that_could_not_read_a_line_of_ours_is_heard():
     talk = talking()
 

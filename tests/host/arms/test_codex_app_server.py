@@ -696,3 +696,18 @@ def test_the_end_of_the_process_ends_the_turn():
     happened = connection.eof(1)
 
     assert [type(event) for event in happened] == [AgentError, CallWithdrawn, ToolResult, TurnEnd]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b'{"id":9,"method":"x","params":{"a":"\\ud800"}}', b'[{"id":9,"method":"x"}]', b'{"id":9,"method":"x",'],
+)
+def test_a_request_that_cannot_be_read_gets_an_answer(line):
+    connection = talking()
+    sent(connection)
+
+    (noise,) = feed(connection, line)
+
+    assert isinstance(noise, Noise)
+    (answer,) = sent(connection)
+    assert (answer["id"], answer["error"]["code"]) == (9, -32600)

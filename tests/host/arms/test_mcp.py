@@ -503,6 +503,26 @@ def test_one_turn_at_a_time_in_an_open_session():
         server.connection.open(Opening("/work", "s1"))
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"id":9,"method":"x","params":{"a":"\\ud800"}}',
+        b'{"id":9,"method":"ping","params":[1]}',
+        b'[{"id":9,"method":"x"}]',
+    ],
+)
+def test_a_request_that_cannot_be_read_gets_an_answer(line):
+    server = serving()
+    sent(server.connection)
+
+    (noise,) = feed(server.connection, line)
+
+    assert isinstance(noise, Noise)
+    (answer,) = sent(server.connection)
+    assert answer["id"] == 9
+    assert answer["error"]["code"] in (-32600, -32700)
+
+
 def test_noise_and_surprises_are_told():
     server = serving()
 

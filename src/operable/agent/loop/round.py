@@ -179,8 +179,9 @@ class Round:
 
     def _work(self, call_id: str, ability: Ability, arguments: Any) -> None:
         try:
-            outside, approved = self._reached[call_id].outside, call_id in self._approved
-            outcome = ability.run(arguments, replace(self._scene, granted=outside, approved=approved))
+            reached, approved = self._reached[call_id], call_id in self._approved
+            scene = replace(self._scene, granted=reached.outside, decided=reached.paths, approved=approved)
+            outcome = ability.run(arguments, scene)
         except Exception as error:  # noqa: BLE001 - a fault of one tool must not end the conversation; the model sees it
             outcome = AbilityOutcome(f"{ability.name} failed: {type(error).__name__}: {error}", ok=False)
         self._happenings.put(FinishedCall(call_id, outcome))

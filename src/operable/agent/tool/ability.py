@@ -38,6 +38,8 @@ class Scene:
     cancellation: Cancellation
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     granted: frozenset[str] = frozenset()  # for this call alone
+    # The real paths that this call was decided about; None: no decision is known. A link may lead elsewhere by now.
+    decided: frozenset[str] | None = None
     read_at: dict[str, int] = field(default_factory=dict)  # path -> mtime in ns when the model last saw it
     # What Read has shown and the model can still see: (path, offset, limit) -> mtime in ns.
     shown: dict[tuple[str, int, int], int] = field(default_factory=dict)

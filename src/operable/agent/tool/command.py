@@ -3,7 +3,7 @@
 Where a command line runs (`tree`). With `--sandbox bubblewrap` it sees the programs of the system and the workspace, and no
 network. Without an option, a call that the user approved runs with the agent's rights; one that the user was not asked about
 (`--auto-approve`, `--allow`) runs in an enclosure where the machine has bubblewrap: it reads the file system except
-for credentials and the agent's sessions, writes the workspace and an empty /tmp, uses the network, and reaches no unix
+for credentials and what operable keeps, writes the workspace and an empty /tmp, uses the network, and reaches no unix
 socket and no other process. `--sandbox none` is the agent's rights for all. What looks like a secret is never in its
 environment.
 """
@@ -15,6 +15,7 @@ from operable.agent.places import state_folder
 from operable.agent.secrecy import without_secrets
 from operable.agent.tool.ability import NO_SANDBOX, Scene
 from operable.proc.command import PreparedCommand
+from operable.proc.environment import credential_files
 from operable.proc.excerpt import Excerpt
 from operable.proc.run import CommandOutput, supervise
 from operable.proc.sandbox.confinement import Confinement, sandbox
@@ -23,29 +24,31 @@ from operable.proc.spawn import prepare
 from operable.proc.tree.escalation import Graces
 
 _MECHANISM = "bubblewrap"
-# Of the home: what lets a reader act as this user elsewhere.
-_CREDENTIALS = (
-    *(
-        ".ssh",
-        ".gnupg",
-        ".aws",
-        ".azure",
-        ".kube",
-        ".docker",
-        ".netrc",
-        ".git-credentials",
-        ".npmrc",
-        ".pypirc",
-    ),
-    *(
-        ".config/gcloud",
-        ".config/gh",
-        ".config/op",
-        ".password-store",
-        ".local/share/keyrings",
-        ".cargo/credentials.toml",
-    ),
+# Of the home: what lets a reader act as this user elsewhere. Keys and logins of machines, clouds, registries, databases,
+# agents and browsers, and what shells remember.
+_CREDENTIALS = tuple(
+    """
+    .ssh .gnupg .pki .netrc .authinfo .authinfo.gpg .password-store .local/share/keyrings .vault-token .config/op
+    .config/Bitwarden .config/age .config/sops .config/keepassxc
+    .git-credentials .config/git/credentials .config/gh .config/hub .config/glab-cli .config/tea
+    .aws .azure .config/gcloud .boto .s3cfg .config/rclone .oci .config/doctl .config/hcloud .config/linode-cli .fly
+    .config/scw .databrickscfg .snowflake .config/configstore .config/heroku .config/netlify .config/vercel
+    .local/share/com.vercel.cli .terraform.d .terraformrc .pulumi .config/wrangler .wrangler
+    .kube .docker .config/containers/auth.json .config/helm
+    .npmrc .yarnrc.yml .pypirc .config/pip .cargo/credentials .cargo/credentials.toml .gem/credentials .m2/settings.xml
+    .m2/settings-security.xml .gradle/gradle.properties .composer/auth.json .config/composer/auth.json .nuget/NuGet
+    .config/pypoetry .cache/huggingface/token .config/huggingface .kaggle
+    .pgpass .my.cnf .mylogin.cnf .mongodb .config/psql .redisclirc
+    .claude .claude.json .codex .gemini .qwen .copilot .hermes .config/goose .local/share/goose .local/share/opencode
+    .config/opencode .kimi .pi .config/crush .local/share/crush .config/github-copilot .continue .cursor .aider.conf.yml
+    .config/io.datasette.llm .config/openai .config/anthropic
+    .mozilla .thunderbird .config/google-chrome .config/chromium .config/BraveSoftware .config/microsoft-edge
+    .config/vivaldi .config/Slack .config/discord .config/Signal
+    .bash_history .zsh_history .local/share/fish/fish_history .python_history .node_repl_history .psql_history
+    .mysql_history .sqlite_history .rediscli_history .lesshst .viminfo
+    """.split()
 )
+_STATE = ("agent", "agents", "secrets")
 # Programs that would write to the home, which cannot be written to.
 _CACHES = {"TMPDIR": "/tmp", "XDG_CACHE_HOME": "/tmp/.cache", "npm_config_cache": "/tmp/.npm"}  # noqa: S108 - inside
 # A stopped run has a second to end; a program that does not listen gets a part of it.
@@ -85,9 +88,12 @@ def _inside(command: PreparedCommand, place: Enclosure) -> PreparedCommand:
 
 
 def _hidden(scene: Scene) -> tuple[str, ...]:
-    """Credentials and the agent's own state, except for what contains the workspace or was granted."""
+    """Credentials, and what operable keeps of them, except for what contains the workspace or was granted."""
     home = os.path.expanduser("~")
-    paths = [*(os.path.join(home, name) for name in _CREDENTIALS), state_folder()]
+    paths = [os.path.join(home, name) for name in _CREDENTIALS]
+    # The vault of the host, its sessions and the homes of its agents are beside the sessions of the agent.
+    beside = os.path.dirname(state_folder())
+    paths += [*(os.path.join(beside, name) for name in _STATE), *credential_files(scene.environment)]
     shown = (scene.workspace, *scene.granted)
     real = (os.path.realpath(path) for path in paths if os.path.exists(path))
     return tuple(path for path in real if not any(f"{place}/".startswith(f"{path}/") for place in shown))

@@ -1,9 +1,9 @@
 """Where files may be touched: inside the workspace, by real path, or where this call was approved to reach.
 
 A path is judged by what it really names: symbolic links are followed, also those in the middle, and a file that does
-not exist yet is judged by the deepest folder that does. The check is repeated when the call runs. The file is then
-opened folder by folder without following any link (`state.real_file`), so a link that is swapped in between has no
-effect.
+not exist yet is judged by the deepest folder that does. When the call runs, the path must name the same file as when the
+call was decided about: an earlier call of the same answer may have made a link. The file is then opened folder by folder
+without following any link (`state.real_file`), so a link that is swapped in between has no effect.
 """
 
 import os
@@ -21,6 +21,7 @@ class Reach:
 
     outside: frozenset[str] = frozenset()  # real paths beyond the workspace
     files: tuple[str, ...] = ()  # files that become execution, by their real path, which it changes
+    paths: frozenset[str] = frozenset()  # real paths of everything that it names
 
     @property
     def execution(self) -> bool:
@@ -35,12 +36,15 @@ class Reach:
 def reach(scene: Scene, ability: Ability, arguments: Mapping[str, Any]) -> Reach:
     """What this call would touch. ValueError for what is not a path."""
     paths = ability.reaches(arguments)
-    changed = paths if ability.category == "edit" else ()
-    real = [(path, real_path(scene, path)) for path in changed]
+    real = [(path, real_path(scene, path)) for path in paths]
+    changed = real if ability.category == "edit" else ()
     files = [
-        found for path, found in real if is_execution_file(scene.workspace, _written_path(scene, path), found)
+        found
+        for path, found in changed
+        if is_execution_file(scene.workspace, _written_path(scene, path), found)
     ]
-    return Reach(frozenset(outside_workspace(scene, paths)), tuple(files))
+    outside = frozenset(found for _, found in real if not _below(found, scene.workspace))
+    return Reach(outside, tuple(files), frozenset(found for _, found in real))
 
 
 def _written_path(scene: Scene, path: str) -> str:
@@ -70,6 +74,10 @@ def permitted(scene: Scene, path: str) -> str:
     real = real_path(scene, path)
     if not any(_below(real, root) for root in (scene.workspace, *scene.granted)):
         raise OutsideWorkspaceError(f"{path} is outside the workspace {scene.workspace}")
+    if scene.decided is not None and real not in scene.decided:
+        raise OutsideWorkspaceError(
+            f"{path} names another file than when this call was decided about: {real}"
+        )
     return real
 
 

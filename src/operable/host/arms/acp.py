@@ -165,9 +165,17 @@ class AcpConnection:
                 return self._requests.take(message, self._turn)
             return self._notification(message)
         except MalformedMessage as fault:
-            return [Noise(line[:_NOISE_LIMIT], fault.code)]
+            return [Noise(line[:_NOISE_LIMIT], fault.code), *self._unread(line, fault)]
         except acp.UnknownUpdate as unknown:
             return [self._notice("unknown_update", unknown.kind[:200])]
+
+    def _unread(self, line: bytes, fault: MalformedMessage) -> list[Happening]:
+        """Every request on the line gets an answer, and a request of ours whose answer cannot be read has failed."""
+        error = RpcError(jsonrpc.INTERNAL_ERROR, f"The agent's answer cannot be read: {fault.code}")
+        happened: list[Happening] = []
+        for react, *about in self._link.refuse_unread(line, fault):
+            happened += react({}, error, *about)
+        return happened
 
     def _update(self, params: acp.Params) -> list[Happening]:
         update, turn, agent_id = params.update, self._turn, self._handshake.agent_id

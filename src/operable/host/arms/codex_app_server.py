@@ -29,6 +29,7 @@ from operable.host.codex.items import plan_of
 from operable.host.codex.thread import POLICIES, ThreadMeter, settings_of
 from operable.host.conversation import Conversation
 from operable.host.peer import mapping, parse, string, with_files
+from operable.wire import jsonrpc
 from operable.wire.events import (
     CANCELLED,
     COMPLETED,
@@ -81,7 +82,7 @@ class CodexAppServer:
     def receive(self, line: bytes) -> list[Happening]:
         message = parse(line)
         if isinstance(message, Noise):
-            return [message]
+            return [message, *self._unread(line)]
         method = message.get("method")
         if not isinstance(method, str):
             return self._answered(message) if "id" in message else [Noise(line, "neither method nor id")]
@@ -89,6 +90,17 @@ class CodexAppServer:
         if "id" in message:
             return self._asked(message["id"], method, params)
         return self._told(method, params)
+
+    def _unread(self, line: bytes) -> list[Happening]:
+        """Every request on the line gets an answer, and a request of ours whose answer cannot be read has failed."""
+        happened: list[Happening] = []
+        for head in jsonrpc.unread_heads(line):
+            error = {"code": jsonrpc.INVALID_REQUEST, "message": "The message cannot be read"}
+            if head.is_request:
+                self._books.write_json({"id": head.id, "error": error})
+            else:
+                happened += self._answered({"id": head.id, "error": error})
+        return happened
 
     def send(self, message: Message) -> None:
         self._books.begin()

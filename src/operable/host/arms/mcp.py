@@ -163,7 +163,11 @@ class McpConnection:
                 return self._response(message)
             params = jsonrpc.params_of(message.params)
         except MalformedMessage as fault:
-            return [Noise(line[:_NOISE_LIMIT], fault.code)]
+            error = RpcError(jsonrpc.INTERNAL_ERROR, f"The agent's answer cannot be read: {fault.code}")
+            happened: list[Happening] = [Noise(line[:_NOISE_LIMIT], fault.code)]
+            for react in self._link.refuse_unread(line, fault):
+                happened += react({}, error)
+            return happened
         if message.id is UNSET:
             return self._notification(str(message.method), params)
         return self._asks.take(message.id, str(message.method), params, in_turn=self._turn is not None)
