@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operable.app.packages import Package, inside
 from operable.kernel.errors import Fail
 from operable.proc.command import PreparedCommand
+from operable.proc.environment import loads_code
 from operable.proc.spawn import prepare
 
 _STATE = "app/state"
@@ -24,15 +25,6 @@ _STATE = "app/state"
 APART = (".git", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 # At least two characters before a star: `*` would be everything.
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]+\*?\Z|[A-Za-z_]\Z")
-# They make a program load or run what the user has not approved. They are inherited by their whole names only, which an
-# approval shows, and not as a part of `NODE_*`.
-_LOADERS = re.compile(
-    r"LD_.*|DYLD_.*|PYTHON(PATH|HOME|STARTUP|USERBASE|INSPECT|BREAKPOINT|WARNINGS|PLATLIBDIR|PYCACHEPREFIX|EXECUTABLE)"
-    r"|NODE_(PATH|OPTIONS|REPL_EXTERNAL_MODULE)|NPM_CONFIG_.*|npm_config_.*|BUN_(OPTIONS|INSPECT.*)|DENO_DIR"
-    r"|RUBY(OPT|LIB)|GEM_(PATH|HOME)|BUNDLE_.*|PERL5(LIB|OPT|DB)|PERLLIB|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|CLASSPATH"
-    r"|LUA_(PATH|CPATH|INIT).*|PHP_INI_SCAN_DIR|PHPRC|GCONV_PATH|BASH_ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*|IFS|ZDOTDIR"
-    r"|GIT_(CONFIG.*|EXEC_PATH|DIR|SSH.*|EXTERNAL_DIFF|PAGER|EDITOR|ASKPASS|PROXY_COMMAND|TEMPLATE_DIR)"
-)
 # Compiled Python beside the sources would change the package that was approved, and could be forged there.
 _ALWAYS = {"PYTHONDONTWRITEBYTECODE": "1"}
 
@@ -220,12 +212,13 @@ def command_line(
         if os.sep in argv[0]:
             argv[0] = os.path.join(package.root, argv[0])
         argv += arguments
+    # Variables that load code are inherited by their whole names only, which an approval shows, and not as `NODE_*`.
     made = prepare(argv, env={**_ALWAYS, **(env or {})}, inherit=inherit, cwd=package.root)
     given = env or {}
     kept = {
         name: value
         for name, value in made.env.items()
-        if name in given or name in inherit or not _LOADERS.fullmatch(name)
+        if name in given or name in inherit or not loads_code(name)
     }
     return made._replace(env=kept, tree=True)
 

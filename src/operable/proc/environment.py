@@ -90,6 +90,26 @@ def secret_values(variables: Mapping[str, str], *, given: bool = False) -> list[
     return found
 
 
+def loads_code(name: str) -> bool:
+    """Whether a variable of this name makes programs load or run what its value names: LD_PRELOAD, NODE_OPTIONS, EDITOR."""
+    import re
+
+    return re.fullmatch(_LOADERS, name) is not None
+
+
+_LOADERS = (
+    r"LD_.*|DYLD_.*|PYTHON(PATH|HOME|STARTUP|USERBASE|INSPECT|BREAKPOINT|WARNINGS|PLATLIBDIR|PYCACHEPREFIX|EXECUTABLE)"
+    r"|NODE_(PATH|OPTIONS|REPL_EXTERNAL_MODULE)|NPM_CONFIG_.*|npm_config_.*|BUN_(OPTIONS|INSPECT.*)|DENO_DIR"
+    r"|RUBY(OPT|LIB)|GEM_(PATH|HOME)|BUNDLE_.*|PERL5(LIB|OPT|DB|SHELL)|PERLLIB|(JDK_)?JAVA_(TOOL_)?OPTIONS|_JAVA_OPTIONS"
+    r"|(MAVEN|GRADLE|SBT|ANT)_OPTS|CLASSPATH|LUA_(PATH|CPATH|INIT).*|PHP_INI_SCAN_DIR|PHPRC|GCONV_PATH|TCLLIBPATH"
+    r"|R_(PROFILE|ENVIRON|LIBS).*|JULIA_(LOAD_PATH|DEPOT_PATH)|ERL_.*FLAGS|ERL_LIBS|DOTNET_STARTUP_HOOKS|COR(ECLR)?_.*"
+    r"|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*|IFS|ZDOTDIR|PROMPT_COMMAND|PS4|MAKEFLAGS|GOFLAGS|GNUMAKEFLAGS"
+    r"|RUSTC(_WORKSPACE)?(_WRAPPER)?|CARGO_BUILD_.*|OPENSSL_(CONF|MODULES|ENGINES)|GTK_(MODULES|PATH)|QT_PLUGIN_PATH"
+    r"|(SSH|SUDO)_ASKPASS|EDITOR|VISUAL|(MAN)?PAGER|LESS(OPEN|CLOSE)|BROWSER|VIMINIT|EXINIT|EMACSLOADPATH"
+    r"|GIT_(CONFIG.*|EXEC_PATH|DIR|SSH.*|EXTERNAL_DIFF|PAGER|(SEQUENCE_)?EDITOR|ASKPASS|PROXY_COMMAND|TEMPLATE_DIR)"
+)
+
+
 def credential_files(variables: Mapping[str, str]) -> list[str]:
     """The files with credentials that variables name by their paths."""
     from operable.kernel.redact.names import is_secret_name

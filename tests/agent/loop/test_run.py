@@ -152,7 +152,7 @@ def test_a_yes_does_not_reach_the_file_that_a_link_leads_to_by_then(tmp_path: Pa
         ModelCall("2", "Write", {"file_path": "notes.txt", "content": "#!/bin/sh\n"}),
         ModelCall("3", "Write", {"file_path": "more.txt", "content": "changed"}),
         ModelCall("4", "Write", {"file_path": "fresh.txt", "content": "written"}),
-        Finished("tool_use", Tokens(1, 1)),
+        Finished("tools", Tokens(1, 1)),
     ]
     toolbox = {
         name: catalogue.load("operable.agent.abilities", name.lower(), "ABILITY")

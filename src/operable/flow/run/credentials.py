@@ -18,6 +18,7 @@ from operable.flow.errors import FlowError
 from operable.flow.javascript_json import javascript_json
 from operable.flow.manifest.findings import ENVIRONMENT_NAME
 from operable.flow.trust.identity.sessions import walk
+from operable.proc.environment import loads_code
 from operable.proc.tree.keeper import KEEPER
 
 _FORBIDDEN = ("provider_assertions", "delegation_chain")
@@ -137,12 +138,23 @@ def _check_target(source: str, kind: str, target: Mapping[str, Any]) -> None:
     name, prefix, expose_as = target.get("name"), target.get("prefix"), target.get("expose_as")
     if kind == "env" and not (isinstance(name, str) and ENVIRONMENT_NAME.match(name)):
         raise FlowError("presentation_target_invalid", f"the binding of {source} needs a variable's name")
+    for variable in (name if kind == "env" else None, expose_as):
+        if isinstance(variable, str) and _decides_what_runs(variable):
+            message = f"the binding of {source} sets {variable}, which decides what code the task runs"
+            raise FlowError("presentation_target_invalid", message)
     if kind == "file" and name is not None and not _is_file_name(name):
         raise FlowError("presentation_target_invalid", f"the binding of {source} needs a plain file name")
     if prefix is not None and not (isinstance(prefix, str) and _PREFIX.match(prefix)):
         raise FlowError("presentation_target_invalid", f"the binding of {source} has an unsafe prefix")
     if expose_as is not None and not (isinstance(expose_as, str) and ENVIRONMENT_NAME.match(expose_as)):
         raise FlowError("presentation_target_invalid", f"the binding of {source} has an invalid expose_as")
+
+
+def _decides_what_runs(variable: str) -> bool:
+    """An approval covers the words of a task, and not the value of a credential; so that value chooses no program."""
+    # Settings of package managers have the names of their credentials in this form: NPM_CONFIG__AUTH.
+    is_setting = variable.lower().startswith(("npm_config_", "bundle_"))
+    return variable == "PATH" or (loads_code(variable) and not is_setting)
 
 
 def _is_file_name(name: Any) -> bool:

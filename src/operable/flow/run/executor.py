@@ -287,7 +287,7 @@ class ShellWork:
         environment = {**bound.environment, **given.environment}
         argv = (shell["program"], *(shell.get("args") or ()))
         try:
-            program = resolve(shell["program"], env=environment, cwd=bound.cwd)
+            program = resolve(shell["program"], env=bound.environment, cwd=bound.cwd)  # as it was approved
             command = self._enclosure.wrap(
                 PreparedCommand(argv, program, environment, bound.cwd), given.folders
             )
