@@ -7,8 +7,9 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.manifest import render
-from operable.wrap.commands import function, sought
+from operable.wrap.commands import function
 from operable.wrap.plan.model import WrapPlan
+from operable.wrap.rows import sought
 from operable.wrap.schemas import inputs, params
 from tests.wrap.drive import CLI, Made, wrap
 

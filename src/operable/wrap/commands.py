@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 import sys
 
-from operable.kernel.errors import Fail
 from operable.tool.declare.declaration import Command
 from operable.wrap.schemas import event_class, inputs, params
 from operable.wrap.upstream import GRACE, Upstream
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from types import ModuleType
     from typing import Any
 
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
     from operable.tool.declare.signature import Param
     from operable.tool.run.context import Context
     from operable.wrap.plan.model import WrapCommandPlan, WrapPlan
-
-
-# A page of the default limit, and some more. Loading msgspec costs as much as it saves on ten thousand rows.
-_MANY = 1000
 
 
 class WrappedCommand(Command):
@@ -80,7 +75,9 @@ class WrappedCommand(Command):
         plan, command = self._plan, self._command
 
         def apply(changes: list[Change[dict[str, Any]]], context: Context) -> Iterator[Any]:
-            yield from _single(results(Upstream(plan, command, changes[0].payload, context)))
+            from operable.wrap.rows import single
+
+            yield from single(results(Upstream(plan, command, changes[0].payload, context)))
 
         return apply
 
@@ -123,6 +120,8 @@ def _documentation(command: WrapCommandPlan) -> str:
 
 def results(upstream: Upstream) -> Iterator[Any]:
     """The rows of one call, then the judgement of how it ended."""
+    from operable.wrap.rows import cleaned, eased, sought
+
     command = upstream.command
     if upstream.plan.configured_names is not None:
         from operable.wrap.plan.settings import strays
@@ -133,36 +132,8 @@ def results(upstream: Upstream) -> Iterator[Any]:
     rows = _parsed(upstream)
     if upstream.after is not None and command.resume == "seek":
         rows = sought(rows, command.cursor, upstream.after)
-    if upstream.plan.replaces:
-        from operable.wrap.lossy import marked
-
-        rows = marked(rows, upstream.plan.bin)
-    yield from _eased(_concealed(upstream.plan, rows))
+    yield from eased(cleaned(rows, upstream.plan))
     yield from upstream.settle()
-
-
-def _concealed(plan: WrapPlan, rows: Iterator[Any]) -> Iterator[Any]:
-    """The same without the secrets that the program was given."""
-    if not plan.env_pass:
-        return rows
-    from operable.wrap.concealment import concealed, secrets
-
-    values = secrets(plan.env_pass)
-    return concealed(rows, values) if values else rows
-
-
-def _eased(rows: Iterator[Any]) -> Generator[Any, None, None]:
-    """Yield the first rows one by one, then lists: lists make `operable.tool.emit.rows` load msgspec."""
-    count = 0
-    try:
-        for row in rows:
-            if row.__class__ is not list or count > _MANY:
-                yield row
-            else:
-                count += len(row)
-                yield from row
-    finally:
-        _close(rows)
 
 
 def _parsed(upstream: Upstream) -> Iterator[Any]:
@@ -179,51 +150,10 @@ def _parsed(upstream: Upstream) -> Iterator[Any]:
     return parser(upstream, parse)
 
 
-def sought(rows: Iterator[Any], cursor: Any, after: Any) -> Iterator[Any]:
-    """What follows the row at which the last page ended. Where that row is gone, the place is unknown: a conflict."""
-    names = [cursor] if isinstance(cursor, str) else list(cursor)
-    wanted = after if len(names) > 1 else [after]
-    flow = _single(rows)
-    try:
-        for row in flow:
-            if row.__class__ is dict and [row.get(name) for name in names] == wanted:
-                yield from flow
-                return
-    finally:
-        flow.close()
-    raise Fail(
-        "conflict",
-        "CURSOR_STALE",
-        "What the cursor points at is no longer there",
-        hint="start again without --cursor",
-    )
-
-
-def _single(rows: Iterator[Any]) -> Generator[Any, None, None]:
-    """Rows one by one; closing this closes what they come from."""
-    try:
-        for row in rows:
-            if row.__class__ is list:
-                yield from row
-            else:
-                yield row
-    finally:
-        _close(rows)
-
-
-def _close(rows: Iterator[Any]) -> None:
-    """End what rows come from now, not when the last reference goes: a program may be running behind them."""
-    close = getattr(rows, "close", None)
-    if close is not None:
-        close()
-
-
 def planned(
     plan: WrapPlan, command: WrapCommandPlan, given: dict[str, Any], context: Context
 ) -> Iterator[Any]:
     """The changes that a call would make, each with the inputs that the second phase gets."""
-    from operable.wrap.planned_change import planned_change
-
     rule = command.plan
     consented = _consented(given, context)
     if rule.project_code and not consented and not rule.plans_without_code:
@@ -235,13 +165,10 @@ def planned(
     upstream = Upstream(plan, command, given, context)
     upstream.project_code = consented
     if rule.function is not None:
-        changes = function(plan, rule.function)(upstream)
-        if plan.replaces:
-            from operable.wrap.lossy import marked
+        from operable.wrap.rows import cleaned
 
-            changes = marked(changes, plan.bin)
-        for change in _concealed(plan, changes):
-            yield planned_change(change, given)
+        for change in cleaned(function(plan, rule.function)(upstream), plan):
+            yield _planned_change(change, given)
         return
     from operable.manifest.argv import expand
     from operable.tool.declare.framework import Change
@@ -249,13 +176,50 @@ def planned(
     upstream.words()  # inputs that cannot be put on a command line are refused before anything is planned
     flat = {name: value for name, value in given.items() if not isinstance(value, list)}
     (target,) = expand([rule.target if rule.target is not None else plan.name], flat)
-    yield planned_change(Change(rule.action or command.name, target), given)
+    yield _planned_change(Change(rule.action or command.name, target), given)
 
 
 def _consented(given: dict[str, Any], context: Context) -> bool:
     """Whether the caller lets the plan run code of the project. How a plan was made is not part of the plan."""
     asked = bool(given.pop("run_project_code", False))  # needs.CONSENT
     return asked or context.confirmed
+
+
+def _planned_change(item: Any, given: dict[str, Any]) -> Any:
+    """What a planning function yields: a change gets its inputs, a notice passes.
+
+    The inputs are shown redacted, as part of what is confirmed; the program gets them as they were given.
+    """
+    from operable.kernel.redact import redact_value
+    from operable.tool.declare.framework import Change
+
+    if not isinstance(item, Change):
+        return item
+    shown = redact_value({name: value for name, value in given.items() if value not in (None, False, [])})
+    fields = _told(item.fields)
+    details = {name: value for name, value in fields.items() if name not in ("type", "action", "target")}
+    return Change(item.action, fields.get("target"), **details, input=_told(shown)).carry(given)
+
+
+def _told(fields: dict[str, Any]) -> dict[str, Any]:
+    """The same fields, with the bytes of each path that is not UTF-8 beside it."""
+    from operable.wrap.fields import base64, put_path
+
+    found: dict[str, Any] = {}
+    for name, value in fields.items():
+        if isinstance(value, str):
+            put_path(found, name, value)
+        elif isinstance(value, list) and any(isinstance(one, str) and not _is_text(one) for one in value):
+            raws = [str(one).encode("utf-8", "surrogateescape") for one in value]
+            found[name] = [raw.decode("utf-8", "replace") for raw in raws]
+            found[f"{name}_b64"] = [base64(raw) for raw in raws]
+        else:
+            found[name] = value
+    return found
+
+
+def _is_text(value: str) -> bool:
+    return value.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 _packages: dict[str, str] = {}  # folder of a wrapper -> name of its package

@@ -179,7 +179,7 @@ def known_secrets(call: WrappedCall) -> list[str]:
     Programs repeat their arguments in their complaints, and not always as they were given.
     """
     from operable.kernel.redact.urls import passwords
-    from operable.wrap.concealment import secrets
+    from operable.wrap.rows import secrets
 
     found = secrets(call.plan.env_pass)
     for name, value in call.inputs.items():

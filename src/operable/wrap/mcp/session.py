@@ -18,9 +18,9 @@ from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, redact_text
 from operable.proc.spawn import prepare
 from operable.run.mcp import client_session, innermost, list_tools, mcp_process
-from operable.wrap.concealment import secrets
 from operable.wrap.endings import shown
 from operable.wrap.plan.settings import allowed_to_server
+from operable.wrap.rows import secrets
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from operable.wrap import load, names
-from operable.wrap.lossy import marked
+from operable.wrap.rows import marked
 from tests.wrap.drive import Made, wrap
 
 # Those whose names, messages and outputs come back as they were, each by a test of its own: in test_properties.py, or in the
