@@ -75,6 +75,12 @@ def test_a_small_module_with_one_caller_is_found_and_one_with_two_is_not(tmp_pat
     assert _tree(tmp_path, files) == {"small modules with one caller": {"operable.a.one": 1}}
 
 
+def test_a_small_module_that_its_package_exports_is_not_one_with_one_caller(tmp_path):
+    files = {"a/__init__.py": "from operable.a.one import x\n", "a/one.py": "x = 1\n"}
+
+    assert _tree(tmp_path, files) == {}
+
+
 def test_repeated_classes_circles_and_gerunds_are_found(tmp_path):
     files = {
         "a/calling.py": "from operable.a.call import Call\n",

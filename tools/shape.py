@@ -115,12 +115,23 @@ def folders(modules: Mapping[str, Module]) -> dict[str, int]:
 
 
 def lonely(modules: Mapping[str, Module]) -> list[str]:
-    """Small modules that exactly one other module imports, entries of catalogues left out."""
+    """Small modules that exactly one other module imports.
+
+    Entries of catalogues are left out, and what its package exports: who imports that, imports the package.
+    """
     callers = Counter(name for module in modules.values() for name in module.imports)
+    exported = {
+        name
+        for module in modules.values()
+        if module.package
+        for name in module.imports
+        if name.rpartition(".")[0] == module.name
+    }
     return sorted(
         module.name
         for module in modules.values()
-        if callers[module.name] == 1 and module.lines < SMALL and not module.package and not module.descriptor
+        if callers[module.name] == 1 and module.lines < SMALL
+        if not (module.package or module.descriptor or module.name in exported)
     )
 
 

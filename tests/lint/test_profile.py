@@ -1,9 +1,12 @@
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.lint.profile import Profile, find, load
+from operable.lint.profile import Profile, ToolProfile, find, load, recipe
+
+SAYS = '#!/bin/sh\necho "$WORD" "$@" >> "$HOME/said"\n'
 
 
 def test_no_profile_is_an_empty_one():
@@ -81,3 +84,25 @@ def test_programs_beside_the_tool_are_found_from_the_folder_of_the_profile(tmp_p
 
     assert profile.tool.beside == [["notesd"]]
     assert profile.command("create").beside == [["python3", str(tmp_path / "peer.py"), "data"]]
+
+
+def test_the_line_makes_a_folder_with_the_files_the_variables_and_the_setup_of_the_profile(tmp_path: Path):
+    tool = tmp_path / "the tool"
+    tool.write_text(SAYS)
+    tool.chmod(0o755)
+    setup = [["create", "it's"], ["create", "--format=json"]]
+    files = {"a.txt": "it's\n", "deep/er/b.txt": "%s"}
+    profile = Profile(ToolProfile(env={"WORD": "two words"}, setup=setup, files=files))
+
+    line = recipe(str(tool), profile, ("--output", "jsonl"))
+
+    script = f"{line} && cat home/said a.txt deep/er/b.txt"
+    shown = subprocess.check_output(
+        ["bash", "-c", script], env={"TMPDIR": str(tmp_path)}, text=True, timeout=60
+    )
+    assert shown.splitlines() == [
+        "two words create it's --output jsonl",
+        "two words create --format=json",
+        "it's",
+        "%s",
+    ]

@@ -22,9 +22,9 @@ import msgspec
 from operable.kernel.catalogue import load, names, to_name
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_argv
+from operable.manifest.frontmatter import render
 from operable.manifest.loader import from_mapping
 from operable.manifest.problem import ManifestError
-from operable.manifest.text import render
 
 # Of the Agent Client Protocol: the one that our own arm was written against.
 ACP_REVISION = "064ee1ffe194cdb14e1d45d66875ce74a14933c3"

@@ -12,9 +12,8 @@ import msgspec
 
 from operable.lint.check import Lab
 from operable.lint.evidence import Invocation, Observation
-from operable.lint.lab.recipe import chooses_output
 from operable.lint.plan import MACHINE, CommandPlan, ToolPlan
-from operable.lint.profile import Profile
+from operable.lint.profile import Profile, chooses_output
 
 JSON = ("--output", "json")
 # The ways to ask, in the order in which the standard names them (sections 3, 16.2 and 16.4).

@@ -23,8 +23,8 @@ from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, Unt
 from operable.lint.discovery import plan
 from operable.lint.lab.lab import PATIENCE, ROOM_FAILED, Laboratory
 from operable.lint.lab.probe import LabProbe
-from operable.lint.lab.recipe import recipe
 from operable.lint.plan import CommandPlan, ToolPlan
+from operable.lint.profile import recipe
 from operable.proc.environment import environment
 from operable.proc.executable import resolve
 from operable.proc.sandbox.confinement import sandbox

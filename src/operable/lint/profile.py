@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import tomllib
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
@@ -170,3 +171,29 @@ def _only(path: str, section: dict[str, Any], known: tuple[str, ...], where: str
 
 def _invalid(path: str, problem: str, hint: str | None = None) -> Fail:
     return Fail("usage", "PROFILE_INVALID", f"{path}: {problem}", target=path, hint=hint)
+
+
+def recipe(program: str, profile: Profile, machine: tuple[str, ...]) -> str:
+    """One line for a shell that makes, by hand, a room like those in which the tool was run: to paste before any other.
+
+    The command lines of findings begin in it. Without it they would run on the data of the user who pastes them,
+    deletions included. What runs beside the tool is not in it, since it must live as long as the room. `program` is as
+    in the other lines, `machine` as setup steps get it.
+    """
+    tool = profile.tool
+    steps = ['cd "$(mktemp -d)"', "mkdir home"]
+    variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in tool.env.items())
+    steps.append(f'export HOME="$PWD/home" {variables}'.rstrip())
+    for path, content in tool.files.items():
+        folder = os.path.dirname(path)
+        if folder:
+            steps.append(f"mkdir -p {shlex.quote(folder)}")
+        steps.append(f"printf %s {shlex.quote(content)} > {shlex.quote(path)}")
+    for words in tool.setup:
+        steps.append(shlex.join((program, *words, *(() if chooses_output(words) else machine))))
+    return " && ".join(steps)
+
+
+def chooses_output(words: list[str]) -> bool:
+    """Whether a call of the profile says itself which output it wants; else it is made in machine mode."""
+    return any(word.partition("=")[0] in ("--output", "--format") for word in words)

@@ -13,6 +13,7 @@ from operable import lazily
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from operable.manifest.frontmatter import render as render
     from operable.manifest.kind import Kind as Kind
     from operable.manifest.kind import all_kinds as all_kinds
     from operable.manifest.kind import kind_named as kind_named
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from operable.manifest.problem import ManifestError as ManifestError
     from operable.manifest.problem import Problem as Problem
     from operable.manifest.refs import Workspace as Workspace
-    from operable.manifest.text import render as render
 
 _HOMES = {
     "AcpProfile": "operable.manifest.kinds.acp",
@@ -58,7 +58,7 @@ _HOMES = {
     "kind_named": "operable.manifest.kind",
     "load": "operable.manifest.loader",
     "parse": "operable.manifest.loader",
-    "render": "operable.manifest.text",
+    "render": "operable.manifest.frontmatter",
     "spawn_for": "operable.manifest.patches",
     "strategy_for": "operable.manifest.patches",
 }

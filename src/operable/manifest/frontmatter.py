@@ -1,4 +1,5 @@
 """A Markdown file in two: the YAML between the first two lines `---`, and the text below. Bytes in, parts and problems out.
+`render` is the way back, for tools that write manifests (imports, drafts, scaffolds).
 
 What is refused, each with its line: bytes that are not UTF-8, a file or a frontmatter over its limit, no frontmatter, a
 fence that is never closed. A byte order mark and Windows line ends are read past and noted. `yaml_tree` reads the YAML
@@ -7,12 +8,15 @@ itself.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from operable.manifest.part import DocumentSource, FieldPosition, Path
 from operable.manifest.problem import ManifestError, Problem
 from operable.manifest.yaml_tree import read
 from operable.wire.lines import split_lines
+
+if TYPE_CHECKING:
+    from operable.manifest.blocks import Block
 
 # A manifest is written by people and read whole into memory; the largest known one has 40 kB.
 FILE_LIMIT = 1_048_576
@@ -109,3 +113,23 @@ def _tidied(text: str, path: str) -> tuple[str, list[Problem]]:
         text = text.replace("\r\n", "\n")
         notes.append(Problem(path, line, 1, "LINE_ENDS", "lines end as on Windows (CRLF)", level="warning"))
     return text, notes
+
+
+def render(value: Block | dict[str, Any], body: str = "") -> str:
+    """The text of a manifest; `parse(render(value))` is the value. Fields that have their default are left out.
+
+    `value` is a model, or plain values in the order to be written.
+    """
+    from io import StringIO
+
+    import msgspec
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="rt", pure=True)
+    yaml.default_flow_style = False
+    # Never fold: a line of YAML is a line of the author.
+    yaml.width = 1_000_000
+    yaml.indent(mapping=2, sequence=4, offset=2)
+    text = StringIO()
+    yaml.dump(msgspec.to_builtins(value, str_keys=True), text)
+    return f"---\n{text.getvalue()}---\n{body}"

@@ -26,9 +26,8 @@ from operable.lint.check import RoomChange
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab.folders import Premises, Stock, copyable
 from operable.lint.lab.probe import LabProbe, place_file
-from operable.lint.lab.recipe import chooses_output
 from operable.lint.lab.room import SETUP_FAILED, LabRoom, Steadiness
-from operable.lint.profile import Profile
+from operable.lint.profile import Profile, chooses_output
 
 # Seconds of silence that are waited for at most.
 PATIENCE = 3.0
