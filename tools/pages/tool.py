@@ -40,6 +40,7 @@ TEXTS = {
         "auth": 'What authentication it needs, as an object for the capabilities: `{"required": True, …}`.',
         "machine_flags": "The options that select the output; leave one out that the tool uses otherwise.",
         "command": "Decorator: make a typed function a command; its options are below.",
+        "sources": "Further folders that its commands are made of: a kept description is built again after a change in one.",
         "checks": "",
         "older": "",
         "catalogue": "",

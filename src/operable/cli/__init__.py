@@ -6,6 +6,7 @@ so: neither this module nor a command's file may import `operable.run` or anythi
 
 from __future__ import annotations
 
+import os
 import sys
 
 from operable import __version__
@@ -20,6 +21,8 @@ VERSION = __version__
 # Whether this process exists for one command: then what a tool leaves behind is ours to end (`calling.adoption`).
 own_process = False
 
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+
 tool = Tool(
     "operable",
     version=VERSION,
@@ -27,6 +30,8 @@ tool = Tool(
     schema_version="1.0.0",
     summary="One contract between agents and command lines.",
     commands="operable.cli.commands",
+    # The commands of `operable flow` are made of what these folders declare.
+    sources=(f"{_PACKAGE}/flow", f"{_PACKAGE}/flow/operations"),
 )
 
 

@@ -1,8 +1,8 @@
 """The contract of one operation on workflow manifests, and how a name finds its file.
 
-An operation is declared once: its parameters, its answer, whether it changes something and whether it waits. JSON-RPC and
-`operable-agentcli` are made of the declaration. `operable flow` calls the same function, and a test holds its options to
-the same parameters. An operation loads what it needs when it runs, so that a command line can read all declarations.
+An operation is declared once: its parameters, its answer, whether it changes something and whether it waits. JSON-RPC,
+`operable-agentcli` and the commands of `operable flow` are made of the declaration. An operation loads what it needs when it
+runs, so that a command line can read all declarations.
 
 Values arrive as JSON, from clients that think in JavaScript: `truthy`, `required`, `present`, `flag` and `text_of` read
 them with the messages of the contract. An operation checks its own values; a front end only finds them.
@@ -61,6 +61,14 @@ class Parameter(NamedTuple):
     unit: str = ""  # of a count, in messages
     rpc: bool = True
     agentcli: bool = True
+    help: str = ""  # in the help of `operable flow`, which does not offer a parameter without it
+    called: str = ""  # its name for `operable flow`, where that is not the flag
+    default: str | None = None  # of `operable flow`
+    offered: tuple[
+        str, ...
+    ] = ()  # the choices of `operable flow`, where the operation itself refuses others elsewhere
+    several: bool = False  # `operable flow` takes any number
+    operand: bool = False  # an option elsewhere, a word for `operable flow`
 
     @property
     def flag(self) -> str:
@@ -69,6 +77,11 @@ class Parameter(NamedTuple):
     @property
     def in_place(self) -> bool:
         return self.kind in ("word", "manifest", "manifests")
+
+    @property
+    def spelled(self) -> str:
+        """The name for `operable flow`, as Python writes it."""
+        return (self.called or self.flag).replace("-", "_")
 
 
 class Operation(NamedTuple):
@@ -177,16 +190,62 @@ def filled_text(params: Mapping[str, Any], name: str) -> str:
     return value
 
 
+def local(name: str, help: str, kind: Literal["text", "flag", "word"] = "text", **more: Any) -> Parameter:
+    """A parameter that only `operable flow` has."""
+    return Parameter(name, kind, rpc=False, agentcli=False, help=help, **more)
+
+
+def home(help: str = "another home than AGENTCLI_HOME or ~/.agentcli") -> Parameter:
+    """Where state is kept. The other front ends take it for the whole process."""
+    return local("home", help)
+
+
 # Parameters that several operations take.
-MANIFEST = Parameter("manifest", "manifest", shown="<manifest>")
-TASK = Parameter("taskId", "word", shown="<task>")
-WORKFLOW = Parameter("workflowId", option="workflow")
-ALLOW_NETWORK = Parameter("allowNetwork", "flag")
-ALLOWANCE = (Parameter("allowCommands", "flag"), ALLOW_NETWORK)
+MANIFEST = Parameter(
+    "manifest", "manifest", shown="<manifest>", called="file", help="the manifest; - is standard input"
+)
+OPTIONAL_MANIFEST = MANIFEST._replace(default="-")
+TASK = Parameter("taskId", "word", shown="<task>", called="task", help="the task's id")
+WORKFLOW = Parameter("workflowId", option="workflow", help="the workflow's id, when there are several")
+ALLOW_NETWORK = Parameter("allowNetwork", "flag", help="ask servers that the manifest names")
+ALLOWANCE = (
+    Parameter(
+        "allowCommands",
+        "flag",
+        help="run commands that the manifest names as sources of values, under the task's contract",
+    ),
+    ALLOW_NETWORK,
+)
+BACKEND = Parameter(
+    "target",
+    agentcli=False,
+    help="where its jobs are",
+    default="operable",
+    offered=("operable", "openclaw-scheduler"),
+)
 SCHEDULER = (
-    Parameter("dbPath", option="db"),
-    Parameter("schedulerPrefix"),
-    Parameter("schedulerBin"),
+    Parameter("dbPath", option="db", help="the database of the backend"),
+    home("where the jobs of Operable's own engine are kept"),
+    Parameter("schedulerPrefix", help="the npm prefix that has openclaw-scheduler"),
+    Parameter("schedulerBin", help="the scheduler's program"),
+)
+ADOPT_BY = Parameter(
+    "adoptBy", choices=("id", "name"), default="id", help="how jobs that are there already are recognised"
+)
+PROOF_COMMAND = Parameter(
+    "allowProofCommand", "flag", help="let proofs come from commands that the manifest names"
 )
 OF_TASK = (MANIFEST, TASK, WORKFLOW, *ALLOWANCE)
-SIGNING = (Parameter("signer"), Parameter("signingKey"), Parameter("instanceId"))
+SIGNING = (
+    Parameter("signer", offered=("ssh", "none"), help="who signs the attestation"),
+    Parameter("signingKey", help="the private key to sign with"),
+)
+INSTANCE = Parameter("instanceId", help="which instance this is; part of what an approval is for")
+TIMEOUT = Parameter(
+    "timeoutMs",
+    "count",
+    option="timeout",
+    unit=" (milliseconds)",
+    called="task-timeout-ms",
+    help="milliseconds for the task, in place of its own limit",
+)

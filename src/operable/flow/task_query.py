@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from operable.flow.operation import SIGNING, WORKFLOW, Defaults, Parameter, flag, required
+from operable.flow.operation import (
+    INSTANCE,
+    SIGNING,
+    TIMEOUT,
+    WORKFLOW,
+    Defaults,
+    Parameter,
+    flag,
+    home,
+    local,
+    required,
+)
 
 if TYPE_CHECKING:
     from operable.flow.manifest.selection import Selected
@@ -18,14 +29,21 @@ if TYPE_CHECKING:
 # The options of an execution, alone or as part of a run.
 EXECUTION = (
     WORKFLOW,
-    Parameter("timeoutMs", "count", option="timeout", unit=" (milliseconds)"),
-    Parameter("evidenceProvider"),
+    TIMEOUT,
     *SIGNING,
+    Parameter("evidenceProvider", help="who signs the evidence, in place of the profile's"),
+    INSTANCE,
     Parameter("dryRun", "flag"),
-    Parameter("requireEvidence", "flag"),
-    Parameter("requireAuthorization", "flag"),
-    Parameter("identityDebug", "flag"),
-    Parameter("presentationDebug", "flag"),
+    Parameter("requireEvidence", "flag", help="fail when there is no evidence that can be verified"),
+    Parameter("requireAuthorization", "flag", help="refuse a task that asks no policy"),
+    Parameter("identityDebug", "flag", help="show the session without its secrets"),
+    Parameter("presentationDebug", "flag", help="show how credentials were presented"),
+)
+# Which agent runs prompts, under which rules: only for people here, who may be asked.
+AGENT = (
+    local("agent", "the agent that runs a prompt, in place of the one that the task names"),
+    local("policy", "a file with rules for the agent"),
+    home("where approvals and the audit are kept"),
 )
 
 
@@ -79,4 +97,6 @@ def exec_options(params: dict[str, Any]) -> ExecOptions:
         identity_debug=flag(params, "identityDebug"),
         presentation_debug=flag(params, "presentationDebug"),
         approval_id=params.get("approvalId"),
+        agent=params.get("agent"),
+        policy=params.get("policy"),
     )

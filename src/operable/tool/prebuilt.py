@@ -95,7 +95,9 @@ def keep(tool: Declaration, name: str, document: bytes) -> None:
 
 
 def _directories(tool: Declaration) -> list[str]:
-    """Where the tool's own sources are: the folder of the module that made it, with its rooms, and its commands."""
+    """Where the tool's own sources are: the folder of the module that made it, with its rooms, its commands, and those
+    that it names.
+    """
     module = sys.modules.get(tool.module)
     file = getattr(module, "__file__", None)
     if not file or not getattr(module, "__package__", None):
@@ -106,7 +108,7 @@ def _directories(tool: Declaration) -> list[str]:
         __import__(tool.catalogue)
         for path in sys.modules[tool.catalogue].__path__:
             found += [path, *_packages(path)]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys([*found, *tool.sources]))
 
 
 def _packages(folder: str) -> list[str]:

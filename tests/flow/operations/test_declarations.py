@@ -1,13 +1,19 @@
 """The declarations of operations: complete, without a double, and held by all three front ends."""
 
+import inspect
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 
 from operable.cli import tool
 from operable.cli.agentcli.words import Verb, verbs
+from operable.cli.flow.command import FlowCall, FlowCommand, flow_command
 from operable.flow.errors import FlowError
 from operable.flow.operation import Defaults, Operation, Parameter, listed_methods, method, names, operation
+from operable.kernel.errors import Fail
+from operable.tool import Event
+from operable.tool.discovery.help_text import parameter_help
 
 ALL = {name: operation(name) for name in names()}
 # The commands of `operable flow` that are one operation under another name.
@@ -86,6 +92,49 @@ def test_operable_flow_and_the_protocol_agree_on_what_changes_something(word):
     command, found = tool.find(f"flow {word}"), ALL[NAMED.get(word, word)]
     assert command is not None
     assert command.mutates == found.changes
+
+
+# Commands of `operable flow` that are no operation: neither JSON-RPC nor `operable-agentcli` has them.
+NO_OPERATION = {"digests", "graph", "lint"}
+
+
+@pytest.mark.parametrize("name", sorted(name for name in tool.names() if name.startswith("flow ")))
+def test_a_command_of_operable_flow_has_no_parameter_list_of_its_own(name):
+    command = tool.find(name)
+    assert command is not None
+    if name.removeprefix("flow ") in NO_OPERATION:
+        return
+    assert isinstance(command, FlowCommand)
+    assert set(inspect.signature(command.function).parameters) <= {"call", "context", "page"}
+    assert {param.group for param in command.params} <= {"call"}
+
+
+def test_a_new_parameter_of_an_operation_is_an_option_of_its_command_and_reaches_it(monkeypatch):
+    declared = operation("convert")
+    new = Parameter("fresh", choices=("a", "b"), help="a new one", default="a")
+    monkeypatch.setattr(
+        "operable.flow.operation.operation", lambda _: declared._replace(params=(*declared.params, new))
+    )
+    seen = []
+
+    @flow_command("convert")
+    def convert(call: FlowCall) -> Iterator[Event]:
+        """Convert."""
+        seen.append((call["fresh"], call.source, call.line("--more")))
+        yield from ()
+
+    assert [(each.flag, each.default) for each in convert.params] == [("file", "-"), ("fresh", "a")]
+    assert parameter_help(convert)["fresh"] == "a new one"
+    list(convert(convert.injected["call"](file="x.json", fresh="b")))
+    assert seen == [("b", "x.json", ["operable", "flow", "convert", "x.json", "--fresh", "b", "--more"])]
+
+
+def test_a_count_of_operable_flow_is_positive():
+    command = tool.find("flow approve")
+    assert command is not None
+    given = {param.name: param.default for param in command.params} | {"file": "f", "task": "t", "ttl_s": 0}
+    with pytest.raises(Fail, match="--ttl-s must be at least 1"):
+        command.injected["call"](**given)
 
 
 def test_a_request_cannot_use_a_parameter_of_the_command_line():

@@ -4,40 +4,29 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterator
-from typing import Any
 
-from operable.cli.flow.input import addressed
-from operable.cli.flow.work import warned
+from operable.cli.flow.command import FlowCall
+from operable.cli.flow.input import addressed, warned
 from operable.cli.flow.work_events import FlowApproval
 from operable.flow.approve import local_approvals
 from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
-from operable.flow.run.caller import Caller, bind, content_of, unbound_of, unbound_warnings
+from operable.flow.run.caller import bind, content_of, unbound_of, unbound_warnings
 from operable.flow.run.disclosure import disclosed
 from operable.kernel.errors import Fail
 from operable.tool import Change, Warn
 
 
 def planned_grant(
-    manifest: Any,
-    task: str,
-    by_whom: Caller,
-    *,
-    source: str,
-    workflow: str | None,
-    by: str | None,
-    reason: str | None,
-    ttl: int | None,
-    timeout_ms: int | None,
-    instance_id: str | None,
-    signer: str | None,
-    key: str | None,
+    call: FlowCall,
 ) -> Iterator[Change[Callable[[], FlowApproval]] | Warn]:
     """The approval as a plan: bound to what the task is now. Who may not approve it is refused already."""
+    manifest, task, by_whom = call.manifest(), call["taskId"], call.caller()
+    source, workflow, by, ttl = call.source, call["workflowId"], call["by"], call["ttlS"]
     approver = by or by_whom.account
     with addressed(source):
         selected = select(manifest, task, workflow)
-        bound = bind(selected, by_whom, timeout_ms=timeout_ms, instance_id=instance_id)
+        bound = bind(selected, by_whom, timeout_ms=call["timeoutMs"], instance_id=call["instanceId"])
         content = content_of(selected, bound, by_whom)
         try:
             local_approvals.check_grant(selected.task, approver, ttl)
@@ -56,10 +45,10 @@ def planned_grant(
                 content=content,
                 approver=approver,
                 believing=by_whom.believing(),
-                reason=reason,
+                reason=call["reason"],
                 ttl=ttl,
-                signer=signer or by_whom.environment.get("AGENTCLI_SIGNER") or "ssh",
-                key=key,
+                signer=call["signer"] or by_whom.environment.get("AGENTCLI_SIGNER") or "ssh",
+                key=call["signingKey"],
             )
         return FlowApproval(status="pending", approver_from=_origin(by), **made)
 
@@ -76,7 +65,7 @@ def planned_grant(
         unbound=unbound,
         approver=approver,
         approver_from=_origin(by),
-        reason=reason,
+        reason=call["reason"],
         ttl_s=ttl,
     ).carry(grant)
 
@@ -86,10 +75,9 @@ def _origin(by: str | None) -> str:
     return "account" if not by else "--by"
 
 
-def planned_revocation(
-    approval_id: str, by_whom: Caller, *, by: str | None, reason: str | None
-) -> Change[Callable[[], FlowApproval]] | None:
+def planned_revocation(call: FlowCall) -> Change[Callable[[], FlowApproval]] | None:
     """None when it was revoked already."""
+    approval_id, by_whom = call["approvalId"], call.caller()
     with addressed(approval_id):
         found = local_approvals.listed(by_whom.approvals)
     approval = next((each for each in found if each["approval_id"] == approval_id), None)
@@ -112,9 +100,9 @@ def planned_revocation(
         return None
 
     def take_back() -> FlowApproval:
-        who = by or by_whom.account
+        who = call["by"] or by_whom.account
         with addressed(approval_id):
-            done = local_approvals.revoke(by_whom.approvals, approval_id, by=who, reason=reason)
+            done = local_approvals.revoke(by_whom.approvals, approval_id, by=who, reason=call["reason"])
         return FlowApproval(**done)
 
     found_in = {name: approval[name] for name in ("workflow_id", "task_id")}

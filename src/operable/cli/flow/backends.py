@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from operable.cli.flow.backend_events import AppliedJob, PlannedJob
-from operable.cli.flow.input import addressed, read_manifest
+from operable.cli.flow.command import FlowCall
+from operable.cli.flow.input import addressed
 from operable.cli.flow.rpc import defaults_of
 from operable.flow.contracts import Surroundings
 from operable.flow.home import home_of
@@ -50,31 +51,26 @@ class Application:
 _VERBS = {"created": "create", "updated": "update", "adopted": "adopt", "pruned": "prune"}
 
 
-def application(
-    source: str,
-    *,
-    target: str,
-    options: ApplyOptions,
-    db: str | None,
-    home: str | None,
-    scheduler_prefix: str | None,
-    scheduler_bin: str | None,
-    network: bool,
-) -> Application:
+def application(call: FlowCall, *, network: bool, only_prune: bool = False) -> Application:
     """What was said on the command line, with the environment's defaults."""
-    defaults = local_defaults(home=home, scheduler_prefix=scheduler_prefix, scheduler_bin=scheduler_bin)
-    manifest = read_manifest(source)
+    options = ApplyOptions(
+        adopt_by=call["adoptBy"] or "id",
+        prune=bool(call["prune"]),
+        only_prune=only_prune,
+        allow_proof_command=call["allowProofCommand"],
+    )
+    manifest, defaults = call.manifest(), local_defaults(call)
     around = Surroundings(defaults.cwd, defaults.environment, network=network)
-    with addressed(source):
-        backend = backend_of({"target": target, "dbPath": db}, defaults)
-    return Application(source, manifest, backend, options, around)
+    with addressed(call.source):
+        backend = backend_of({"target": call["target"], "dbPath": call["dbPath"]}, defaults)
+    return Application(call.source, manifest, backend, options, around)
 
 
-def local_defaults(
-    *, home: str | None = None, scheduler_prefix: str | None = None, scheduler_bin: str | None = None
-) -> Defaults:
+def local_defaults(call: FlowCall) -> Defaults:
+    """The home and the scheduler that were named, else those of the environment."""
+    prefix, program = call["schedulerPrefix"], call["schedulerBin"]
     with addressed("."):
-        return defaults_of(db=None, home=home, prefix=scheduler_prefix, program=scheduler_bin, compat=None)
+        return defaults_of(db=None, home=call["home"], prefix=prefix, program=program, compat=None)
 
 
 def local_home(home: str | None) -> str:

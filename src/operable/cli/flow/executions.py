@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
-from operable.cli.flow.input import addressed
-from operable.cli.flow.work import warned
+from operable.cli.flow.command import FlowCall
+from operable.cli.flow.input import addressed, warned
 from operable.cli.flow.work_events import FlowExecution, FlowTask
 from operable.flow.manifest.selection import select
 from operable.flow.run.caller import Caller, bind
 from operable.flow.run.disclosure import disclosed
 from operable.flow.run.executor import ExecOptions, execute, preview
 from operable.flow.run.workflow import RunOptions, WorkflowRun
+from operable.flow.task_query import exec_options
 from operable.tool import Change, Context, Warn
 from operable.tool.human.mode import visible
 from operable.tool.process import complain
@@ -27,9 +27,9 @@ _VOLATILE = ("ok", "execution_id", "timestamp", "source")
 _OF_PLAN = ("source", "status", "command")
 
 
-def planned_execution(
-    manifest: Any, task: str, by: Caller, options: ExecOptions, source: str
-) -> Change[Callable[[], Any]]:
+def planned_execution(call: FlowCall) -> Change[Callable[[], Any]]:
+    params, by, source = call.params(), call.caller(), call.source
+    manifest, task, options = params["manifest"], params["taskId"], exec_options(params)
     with addressed(source):
         shown = preview(manifest, task, by, options)
         runs = _disclosed(manifest, task, by, options)
@@ -74,11 +74,19 @@ def executed(changes: list[Change[Callable[[], Any]]], context: Context) -> Iter
             context.conclude(exit_code=_FAILED)
 
 
-def planned_run(
-    manifest: Any, by: Caller, options: RunOptions, source: str
-) -> Iterator[Change[WorkflowRun] | Warn]:
+def planned_run(call: FlowCall) -> Iterator[Change[WorkflowRun] | Warn]:
     """One change per task that could run, each with the whole run."""
-    with addressed(source):
+    params, by = call.params(), call.caller()
+    manifest = params["manifest"]
+    options = RunOptions(
+        workflow_id=call["workflowId"],
+        root=call["root"],
+        all_roots=call["allRoots"],
+        prompts=call["prompts"],
+        retry=call["retry"],
+        each=exec_options(params),
+    )
+    with addressed(call.source):
         run = WorkflowRun(manifest, by, options)
         shown = run.preview()
     yield from warned(shown["warnings"])
@@ -87,13 +95,9 @@ def planned_run(
             yield Change(
                 "run",
                 f"{task['source']['workflow_id']}/{task['source']['task_id']}",
-                runs=_disclosed(manifest, task["source"]["task_id"], by, _each(options)),
+                runs=_disclosed(manifest, task["source"]["task_id"], by, options.each),
                 task={name: value for name, value in task.items() if name not in _OF_PLAN},
             ).carry(run)
-
-
-def _each(options: RunOptions) -> ExecOptions:
-    return replace(options.each, workflow_id=options.workflow_id)
 
 
 def ran(changes: list[Change[WorkflowRun]], context: Context) -> Iterator[FlowTask | Warn]:

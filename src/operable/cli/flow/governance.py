@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from operable.cli.flow.input import ALLOWING, addressed, answer, defaults, read_manifest
+from operable.cli.flow.command import FlowCall
+from operable.cli.flow.input import ALLOWING, addressed, answer, read_manifest
 from operable.cli.flow.work_events import FlowDecision, FlowDelegation, FlowIdentity, FlowProof, FlowProvider
 from operable.flow.errors import NotAllowed
 from operable.flow.manifest.selection import select
@@ -23,78 +22,52 @@ from operable.kernel.errors import Fail
 Kind = Literal["identity", "authorization", "authorization-proof", "evidence", "signing"]
 
 
-@dataclass(frozen=True)
 class TaskQuestion:
-    """One question about one task, as it was typed: `words` are those of the command."""
+    """One question about one task, as it was typed."""
 
-    words: tuple[str, ...]
-    file: str | None
-    task: str | None
-    workflow: str | None = None
-    allow_commands: bool = False
-    allow_network: bool = False
+    def __init__(self, call: FlowCall) -> None:
+        self._call = call
+        self._file: str | None = call["manifest"] or call["name"]
+        self._task: str | None = call["taskId"]
 
     @cached_property
     def manifest(self) -> Any:
-        if self.file is None or self.task is None:
+        if self._file is None or self._task is None:
             raise Fail("usage", "ARGUMENT_MISSING", "name the manifest and the task", target="FILE TASK")
-        return read_manifest(self.file)
+        return read_manifest(self._file)
 
     @property
     def source(self) -> dict[str, str]:
-        return select(self.manifest, self.task, self.workflow).source
+        return select(self.manifest, self._task, self._call["workflowId"]).source
 
     def ask(self, name: str) -> dict[str, Any]:
-        """The answer of an operation; Fail if it refuses."""
-        params = {
-            "manifest": self.manifest,
-            "taskId": self.task,
-            "workflowId": self.workflow,
-            "allowCommands": self.allow_commands,
-            "allowNetwork": self.allow_network,
-        }
-        with self.addressed():
-            return operation(name).run(params, defaults())
-
-    @contextmanager
-    def addressed(self) -> Iterator[None]:
-        """Failures inside name the manifest; those that the user may allow say with which command line."""
-        with addressed(self.file or "-", self.task or "TASK"):
+        """The answer of an operation; Fail if it refuses, with the command line that allows what the user may allow."""
+        names = ("taskId", "workflowId", "allowCommands", "allowNetwork")
+        params = {"manifest": self.manifest} | {each: self._call[each] for each in names}
+        with addressed(self._file or "-", self._task or "TASK"):
             try:
-                yield
+                return operation(name).run(params, self._call.defaults())
             except NotAllowed as refusal:
-                refusal.hint = self._again(ALLOWING[refusal.details["allow"]])
+                refusal.hint = shlex.join(self._call.line(ALLOWING[refusal.details["allow"]]))
                 raise
 
-    def _again(self, option: str) -> str:
-        """The command line that allows it."""
-        options = [] if self.workflow is None else ["--workflow", self.workflow]
-        already = [
-            name
-            for name, said in (
-                ("--allow-commands", self.allow_commands),
-                ("--allow-network", self.allow_network),
-            )
-            if said
-        ]
-        words = ["operable", "flow", *self.words, str(self.file), str(self.task), *options, *already, option]
-        return shlex.join(words)
 
-
-def identity(action: str, asked: TaskQuestion) -> Iterator[FlowProvider | FlowIdentity | FlowDelegation]:
-    if action in ("providers", "schema"):
-        yield from _providers("identity", action, asked.file)
-    elif action == "resolve":
+def identity(call: FlowCall) -> Iterator[FlowProvider | FlowIdentity | FlowDelegation]:
+    asked = TaskQuestion(call)
+    if call["action"] in ("providers", "schema"):
+        yield from _providers("identity", call)
+    elif call["action"] == "resolve":
         yield whoami(asked)
     else:
         found = asked.ask("identity-validate-delegation")
         yield FlowDelegation(**asked.source, delegation=found["delegation"])
 
 
-def authorization(action: str, asked: TaskQuestion) -> Iterator[FlowProvider | FlowDecision]:
-    if action in ("providers", "schema"):
-        yield from _providers("authorization", action, asked.file)
+def authorization(call: FlowCall) -> Iterator[FlowProvider | FlowDecision]:
+    if call["action"] in ("providers", "schema"):
+        yield from _providers("authorization", call)
         return
+    asked = TaskQuestion(call)
     found = asked.ask("authorization-evaluate")
     yield FlowDecision(
         **asked.source,
@@ -105,10 +78,11 @@ def authorization(action: str, asked: TaskQuestion) -> Iterator[FlowProvider | F
     )
 
 
-def authorization_proof(action: str, asked: TaskQuestion) -> Iterator[FlowProvider | FlowProof]:
-    if action in ("methods", "schema"):
-        yield from _providers("authorization-proof", action, asked.file)
+def authorization_proof(call: FlowCall) -> Iterator[FlowProvider | FlowProof]:
+    if call["action"] in ("methods", "schema"):
+        yield from _providers("authorization-proof", call)
         return
+    asked = TaskQuestion(call)
     found = asked.ask("authorization-proof-verify")
     yield FlowProof(
         **asked.source,
@@ -118,8 +92,8 @@ def authorization_proof(action: str, asked: TaskQuestion) -> Iterator[FlowProvid
     )
 
 
-def evidence(action: str, name: str | None) -> Iterator[FlowProvider]:
-    return _providers("evidence", action, name)
+def evidence(call: FlowCall) -> Iterator[FlowProvider]:
+    return _providers("evidence", call)
 
 
 def whoami(asked: TaskQuestion) -> FlowIdentity:
@@ -133,10 +107,11 @@ def whoami(asked: TaskQuestion) -> FlowIdentity:
     )
 
 
-def _providers(kind: Kind, action: str, name: str | None) -> Iterator[FlowProvider]:
+def _providers(kind: Kind, call: FlowCall) -> Iterator[FlowProvider]:
     listing = "methods" if kind == "authorization-proof" else "providers"
     found = answer(f"{kind}-{listing}", kind)[listing]
-    if action == "schema":
+    if call["action"] == "schema":
+        name = call["name"]
         if name is None:
             raise Fail("usage", "ARGUMENT_MISSING", f"name the {kind} {listing[:-1]} to show", target="NAME")
         found = [each for each in found if each["name"] == name]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from operable.flow.canonical import parse
 from operable.flow.errors import FlowError
 from operable.kernel.errors import Fail
+from operable.tool import Warn
 from operable.tool.process import complain, input_descriptor
 
 if TYPE_CHECKING:
@@ -82,6 +83,12 @@ def defaults(home: str | None = None) -> Defaults:
 
     with addressed("."):
         return Defaults(current_folder(), dict(os.environ), home)
+
+
+def warned(texts: list[str]) -> Iterator[Warn]:
+    """What an operation warns of, as events."""
+    for text in texts:
+        yield Warn("FLOW_WARNING", text)
 
 
 @contextmanager

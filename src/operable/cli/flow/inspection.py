@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from operable.cli.flow.backend_events import BackendCapabilities, BackendItem
 from operable.cli.flow.backends import local_defaults, local_home
-from operable.cli.flow.input import addressed, read_manifest
+from operable.cli.flow.command import FlowCall
+from operable.cli.flow.input import addressed
 from operable.flow.scheduler.backends import ENGINE, SCHEDULER, backend_of
 from operable.flow.scheduler.inspection import inspect, inspection_of
 from operable.flow.scheduler.job_store import store_path
@@ -16,38 +17,25 @@ from operable.kernel.errors import Fail
 from operable.tool import Page
 
 
-def inspected(
-    entity: str,
-    *,
-    target: str,
-    db: str | None,
-    home: str | None,
-    fields: str | None,
-    where: list[str] | None,
-    sanitize: str,
-    page: Page,
-) -> Iterator[BackendItem]:
+def inspected(call: FlowCall, page: Page) -> Iterator[BackendItem]:
     """Records from where the page begins."""
+    target, db = call["target"], call["dbPath"]
     begin = 0 if page.after is None else int(page.after) + 1
-    params = {
-        "entity": entity,
-        "target": target,
-        "fields": fields,
-        "sanitize": sanitize,
-        "where": _conditions(where or []),
+    params = {name: call[name] for name in ("entity", "target", "fields", "sanitize")} | {
+        "where": _conditions(call["where"] or []),
         "offset": begin,
         "limit": page.fetch or 1_000_000,
     }
     with addressed(db or target):
         path = db or os.environ.get("AGENTCLI_SCHEDULER_DB")
         if target == ENGINE:
-            path = store_path(local_home(home), db, cwd=os.getcwd())
+            path = store_path(local_home(call["home"]), db, cwd=os.getcwd())
             if db is None and not os.path.lexists(path):
                 inspection_of(params)  # a wrong entity is wrong also where nothing was applied yet
                 return
         found = inspect(path, inspection_of(params))
     for number, item in enumerate(found["items"], begin):
-        yield BackendItem(entity=entity, number=number, item=item)
+        yield BackendItem(entity=call["entity"], number=number, item=item)
 
 
 def _conditions(words: list[str]) -> dict[str, str]:
@@ -65,14 +53,11 @@ def _conditions(words: list[str]) -> dict[str, str]:
     return found
 
 
-def negotiated(
-    source: str, *, db: str | None, scheduler_prefix: str | None, scheduler_bin: str | None
-) -> BackendCapabilities:
+def negotiated(call: FlowCall) -> BackendCapabilities:
     """What the scheduler says, against what the manifest needs."""
-    manifest = read_manifest(source)
-    defaults = local_defaults(scheduler_prefix=scheduler_prefix, scheduler_bin=scheduler_bin)
-    with addressed(source):
-        backend = backend_of({"target": SCHEDULER, "dbPath": db}, defaults)
+    manifest, defaults = call.manifest(), local_defaults(call)
+    with addressed(call.source):
+        backend = backend_of({"target": SCHEDULER, "dbPath": call["dbPath"]}, defaults)
         assert backend.client is not None  # noqa: S101 - the scheduler's backend has one
         found = check_capabilities(manifest, backend.client)
     effective, judged = found["effective"], found["compatibility"]

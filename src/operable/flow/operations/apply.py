@@ -3,8 +3,11 @@
 from typing import Any
 
 from operable.flow.operation import (
+    ADOPT_BY,
     ALLOW_NETWORK,
-    MANIFEST,
+    BACKEND,
+    OPTIONAL_MANIFEST,
+    PROOF_COMMAND,
     SCHEDULER,
     Defaults,
     Operation,
@@ -57,15 +60,15 @@ OPERATION = Operation(
     changes=True,
     slow=True,
     params=(
-        MANIFEST,
-        *SCHEDULER,
+        OPTIONAL_MANIFEST,
+        BACKEND._replace(help="where its jobs go"),
         Parameter("dryRun", "flag"),
         Parameter("explain", "flag"),
         Parameter("checkCapabilities", "flag", rpc=False),
-        Parameter("adoptBy", choices=("id", "name")),
-        Parameter("allowProofCommand", "flag"),
-        ALLOW_NETWORK,
+        ADOPT_BY,
+        *SCHEDULER,
+        PROOF_COMMAND,
+        ALLOW_NETWORK._replace(help="let a dry run fetch keys from addresses that the manifest names"),
         Parameter("prune", "flag", agentcli=False),
-        Parameter("target", agentcli=False),
     ),
 )

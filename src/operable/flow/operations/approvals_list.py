@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.operation import WORKFLOW, Defaults, Operation, Parameter
+from operable.flow.operation import WORKFLOW, Defaults, Operation, Parameter, home
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -26,5 +26,15 @@ OPERATION = Operation(
     summary="List local approvals",
     run=_run,
     slow=True,
-    params=(Parameter("status"), WORKFLOW, Parameter("taskId", option="task")),
+    params=(
+        Parameter(
+            "status",
+            help="only those with this status",
+            default="all",
+            offered=("all", "pending", "consumed", "expired", "revoked"),
+        ),
+        WORKFLOW._replace(help="only those of this workflow"),
+        Parameter("taskId", option="task", help="only those of this task"),
+        home("where approvals are kept"),
+    ),
 )

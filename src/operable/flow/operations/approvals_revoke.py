@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.operation import Defaults, Operation, Parameter, filled_text
+from operable.flow.operation import Defaults, Operation, Parameter, filled_text, home
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -25,5 +25,19 @@ OPERATION = Operation(
     summary="Revoke an approval",
     run=_run,
     changes=True,
-    params=(Parameter("approvalId", "word", shown="<approval-id>"), Parameter("by"), Parameter("reason")),
+    params=(
+        Parameter(
+            "approvalId",
+            "word",
+            shown="<approval-id>",
+            called="approval",
+            help="its id, as `operable flow approvals` shows it",
+        ),
+        Parameter(
+            "by",
+            help="who revokes it; by default your account on this machine, whatever USER and HOSTNAME say",
+        ),
+        Parameter("reason", help="why"),
+        home("where approvals are kept"),
+    ),
 )

@@ -2,7 +2,18 @@
 
 from typing import Any
 
-from operable.flow.operation import MANIFEST, SIGNING, TASK, WORKFLOW, Defaults, Operation, Parameter
+from operable.flow.operation import (
+    INSTANCE,
+    MANIFEST,
+    SIGNING,
+    TASK,
+    TIMEOUT,
+    WORKFLOW,
+    Defaults,
+    Operation,
+    Parameter,
+    home,
+)
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -42,10 +53,21 @@ OPERATION = Operation(
         MANIFEST,
         TASK,
         WORKFLOW,
-        Parameter("by"),
-        Parameter("reason"),
-        Parameter("ttlS", "count", option="ttl-s", unit=" (seconds)"),
-        Parameter("timeoutMs", "count", option="timeout", unit=" (milliseconds)"),
-        *SIGNING,
+        Parameter(
+            "by", help="who approves; by default your account on this machine, whatever USER and HOSTNAME say"
+        ),
+        Parameter("reason", help="why"),
+        Parameter(
+            "ttlS",
+            "count",
+            option="ttl-s",
+            unit=" (seconds)",
+            help="seconds until it expires; at most what the task allows",
+        ),
+        TIMEOUT._replace(help="the limit that the execution will be given"),
+        INSTANCE._replace(help="the instance that the execution will be given"),
+        SIGNING[0]._replace(help="who signs it"),
+        *SIGNING[1:],
+        home("where approvals are kept"),
     ),
 )

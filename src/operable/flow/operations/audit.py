@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from operable.flow.errors import invalid_argument
-from operable.flow.operation import Defaults, Operation, Parameter
+from operable.flow.operation import Defaults, Operation, Parameter, home, local
 
 _DIGITS = re.compile(r"[1-9][0-9]{0,15}\Z")
 
@@ -38,5 +38,18 @@ OPERATION = Operation(
     summary="Read the audit log",
     run=_run,
     slow=True,
-    params=(Parameter("limit", "count"),),
+    params=(
+        local(
+            "action",
+            "what to do with it",
+            "word",
+            shown="[action]",
+            default="show",
+            offered=("show", "verify"),
+        ),
+        Parameter("limit", "count", called="newest", help="only so many of the newest records"),
+        local("anchor", 'a head that was kept elsewhere, as "SEQ HASH": it must be in the log'),
+        local("key", "the file of the Ed25519 key that must have signed the log's head"),
+        home("where the audit is kept"),
+    ),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from operable.flow.operation import MANIFEST, Defaults, Operation, Parameter, present, truthy
+from operable.flow.operation import OPTIONAL_MANIFEST, Defaults, Operation, Parameter, present, truthy
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -30,6 +30,16 @@ OPERATION = Operation(
     place=6,
     summary="Compile a manifest for a target",
     run=_run,
-    params=(MANIFEST, Parameter("target"), Parameter("explain", "flag"), Parameter("write", rpc=False)),
+    params=(
+        OPTIONAL_MANIFEST,
+        Parameter(
+            "target",
+            help="the backend",
+            default="operable",
+            offered=("operable", "standalone", "openclaw-scheduler"),
+        ),
+        Parameter("explain", "flag", help="say for each task how it was mapped"),
+        Parameter("write", rpc=False),
+    ),
     printed=_printed,
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.errors import invalid_argument
-from operable.flow.operation import MANIFEST, Defaults, Operation, Parameter, required
+from operable.flow.operation import OPTIONAL_MANIFEST, Defaults, Operation, Parameter, required
 
 
 def _run(params: dict[str, Any], _defaults: Defaults) -> dict[str, Any]:
@@ -33,6 +33,6 @@ OPERATION = Operation(
     place=7,
     summary="Convert a v0.1 manifest to v0.2",
     run=_run,
-    params=(MANIFEST, Parameter("output", rpc=False), Parameter("write", rpc=False)),
+    params=(OPTIONAL_MANIFEST, Parameter("output", rpc=False), Parameter("write", rpc=False)),
     printed=_printed,
 )

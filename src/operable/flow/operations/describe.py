@@ -18,5 +18,14 @@ OPERATION = Operation(
     place=4,
     summary="Descriptions of manifests, targets, commands and methods",
     run=_run,
-    params=(Parameter("target", "word", shown="[topic]"),),
+    params=(
+        Parameter(
+            "target",
+            "word",
+            shown="[topic]",
+            called="topic",
+            default="commands",
+            help="manifest, workflow, task, targets, commands or rpc",
+        ),
+    ),
 )

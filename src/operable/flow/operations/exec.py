@@ -3,7 +3,7 @@
 from typing import Any
 
 from operable.flow.operation import MANIFEST, SCHEDULER, TASK, Defaults, Operation, Parameter
-from operable.flow.task_query import EXECUTION
+from operable.flow.task_query import AGENT, EXECUTION
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -41,5 +41,12 @@ OPERATION = Operation(
     run=_run,
     changes=True,
     slow=True,
-    params=(MANIFEST, TASK, *EXECUTION, Parameter("approvalId"), *SCHEDULER),
+    params=(
+        MANIFEST,
+        TASK,
+        *EXECUTION,
+        Parameter("approvalId", help="use this approval"),
+        *(param._replace(help="") for param in SCHEDULER if param.rpc),
+        *AGENT,
+    ),
 )

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from operable.flow.errors import invalid_argument
-from operable.flow.operation import Defaults, Operation, Parameter, filled_text
+from operable.flow.operation import Defaults, Operation, Parameter, filled_text, home
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -26,5 +26,9 @@ OPERATION = Operation(
     summary="Keep the manifest that a project ships",
     run=_run,
     changes=True,
-    params=(Parameter("path", "word", shown="<folder>"), Parameter("name")),
+    params=(
+        Parameter("path", "word", shown="<folder>", called="folder", help="the project"),
+        Parameter("name", help="what it is called; by default like the folder"),
+        home(),
+    ),
 )

@@ -36,5 +36,16 @@ OPERATION = Operation(
     summary="Begin a manifest",
     run=_run,
     changes=True,
-    params=(Parameter("tool"), Parameter("output"), Parameter("workflowId"), Parameter("taskId")),
+    params=(
+        Parameter(
+            "output",
+            called="file",
+            operand=True,
+            default="workflow.json",
+            help="where it is written, inside the current folder",
+        ),
+        Parameter("tool", help="the program that its task calls"),
+        Parameter("workflowId", default="default", help="the id of the workflow"),
+        Parameter("taskId", default="run", help="the id of the task"),
+    ),
 )

@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from operable.flow.operation import Defaults, Operation, Parameter, text_of
+from operable.flow.operation import BACKEND, Defaults, Operation, Parameter, home, text_of
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -29,17 +29,32 @@ OPERATION = Operation(
     run=_run,
     slow=True,
     params=(
-        Parameter("entity", "word", shown="[entity]"),
-        Parameter("dbPath", option="db"),
+        Parameter(
+            "entity",
+            "word",
+            shown="[entity]",
+            default="jobs",
+            help="jobs or applies; of openclaw-scheduler also runs, queue, approvals, evidence, artifacts, events and "
+            "others",
+        ),
+        BACKEND._replace(help="the backend"),
+        Parameter("dbPath", option="db", help="its database"),
+        home("where the jobs of Operable's own engine are kept"),
         Parameter("limit", "count"),
         Parameter("offset", "json", agentcli=False),
-        Parameter("fields"),
+        Parameter("fields", help="only these fields, with commas between; a.b walks into objects"),
+        Parameter(
+            "where",
+            "json",
+            agentcli=False,
+            help="only records whose column has this value, as column=value; may be repeated",
+        ),
         Parameter(
             "sanitize",
             choices=("none", "basic"),
             refusal="Unsupported sanitize mode: {value}. Accepted values: {choices}",
+            default="none",
+            help="basic removes terminal sequences and control characters",
         ),
-        Parameter("where", "json", agentcli=False),
-        Parameter("target", agentcli=False),
     ),
 )

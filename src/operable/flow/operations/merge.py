@@ -85,7 +85,13 @@ OPERATION = Operation(
     summary="Several manifests as one",
     run=_run,
     params=(
-        Parameter("manifests", "manifests", shown="<manifest> <manifest> ..."),
+        Parameter(
+            "manifests",
+            "manifests",
+            shown="<manifest> <manifest> ...",
+            called="files",
+            help="the manifests, two or more; - is standard input",
+        ),
         Parameter("output", rpc=False),
     ),
     printed=_printed,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.operation import Defaults, Operation
+from operable.flow.operation import Defaults, Operation, home
 
 
 def _run(_params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -18,4 +18,5 @@ OPERATION = Operation(
     place=11,
     summary="Resolved home directory layout",
     run=_run,
+    params=(home(),),
 )

@@ -3,8 +3,11 @@
 from typing import Any
 
 from operable.flow.operation import (
+    ADOPT_BY,
     ALLOW_NETWORK,
-    MANIFEST,
+    BACKEND,
+    OPTIONAL_MANIFEST,
+    PROOF_COMMAND,
     SCHEDULER,
     Defaults,
     Operation,
@@ -38,12 +41,12 @@ OPERATION = Operation(
     run=_run,
     slow=True,
     params=(
-        MANIFEST,
+        OPTIONAL_MANIFEST,
+        BACKEND,
+        ADOPT_BY,
+        Parameter("prune", "flag", help="also show jobs that the manifest's workflows no longer have"),
         *SCHEDULER,
-        Parameter("adoptBy", choices=("id", "name")),
-        Parameter("allowProofCommand", "flag"),
-        ALLOW_NETWORK,
-        Parameter("prune", "flag"),
-        Parameter("target"),
+        PROOF_COMMAND,
+        ALLOW_NETWORK._replace(help="let keys be fetched from addresses that the manifest names"),
     ),
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.operation import MANIFEST, Defaults, Operation, Parameter, filled_text, present
+from operable.flow.operation import MANIFEST, Defaults, Operation, Parameter, filled_text, home, present
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -23,5 +23,10 @@ OPERATION = Operation(
     summary="Keep a manifest under a name",
     run=_run,
     changes=True,
-    params=(MANIFEST, Parameter("name"), Parameter("source", "source", rpc=False)),
+    params=(
+        MANIFEST,
+        Parameter("name", help="what it is called; by default the file's name without its ending"),
+        Parameter("source", "source", rpc=False),
+        home(),
+    ),
 )

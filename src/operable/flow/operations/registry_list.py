@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.operation import Defaults, Operation
+from operable.flow.operation import Defaults, Operation, home, local
 
 
 def _run(_params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -19,4 +19,5 @@ OPERATION = Operation(
     place=35,
     summary="List registered manifests",
     run=_run,
+    params=(local("name", "show the manifest of this name", "word", shown="[name]"), home()),
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.operation import Defaults, Operation, Parameter, filled_text
+from operable.flow.operation import Defaults, Operation, Parameter, filled_text, home
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -21,5 +21,5 @@ OPERATION = Operation(
     summary="Forget a registered manifest",
     run=_run,
     changes=True,
-    params=(Parameter("name", "word", shown="<name>"),),
+    params=(Parameter("name", "word", shown="<name>", help="what it is called"), home()),
 )

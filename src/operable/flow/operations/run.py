@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from operable.flow.operation import MANIFEST, Defaults, Operation, Parameter
-from operable.flow.task_query import EXECUTION
+from operable.flow.operation import MANIFEST, Defaults, Operation, Parameter, local
+from operable.flow.task_query import AGENT, EXECUTION
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -26,5 +26,18 @@ OPERATION = Operation(
     run=_run,
     changes=True,
     slow=True,
-    params=(MANIFEST, *EXECUTION, Parameter("root"), Parameter("allRoots", "flag")),
+    params=(
+        MANIFEST,
+        *EXECUTION[:1],
+        Parameter("root", help="begin at this scheduled task"),
+        Parameter("allRoots", "flag", help="begin at all scheduled tasks"),
+        local(
+            "prompts",
+            "run prompt tasks on agents; without it a workflow that reaches some is refused",
+            "flag",
+        ),
+        local("retry", "try failed tasks again, as often as they declare", "flag"),
+        *EXECUTION[1:],
+        *AGENT,
+    ),
 )

@@ -19,5 +19,14 @@ OPERATION = Operation(
     place=3,
     summary="Schema fragments for manifests and protocol messages",
     run=_run,
-    params=(Parameter("target", "word", shown="[target]"), Parameter("legacy", "flag")),
+    params=(
+        Parameter(
+            "target",
+            "word",
+            shown="[target]",
+            default="manifest",
+            help="manifest, workflow, task, scheduler-job, standalone-plan, handoff-v4, rpc-request or rpc-response",
+        ),
+        Parameter("legacy", "flag", help="the older descriptor form"),
+    ),
 )

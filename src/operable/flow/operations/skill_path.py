@@ -3,7 +3,7 @@
 import os
 from typing import Any
 
-from operable.flow.operation import Defaults, Operation
+from operable.flow.operation import Defaults, Operation, home
 
 _SKILL = os.path.join("skills", "manifest-authoring", "SKILL.md")
 
@@ -16,4 +16,10 @@ def _run(_params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     return {"ok": True, "skill_path": ours, "home_skill_path": paths(home)["skill_path"]}
 
 
-OPERATION = Operation(verb="skill-path", place=34, summary="The path of the skill for manifests", run=_run)
+OPERATION = Operation(
+    verb="skill-path",
+    place=34,
+    summary="The path of the skill for manifests",
+    run=_run,
+    params=(home(),),
+)

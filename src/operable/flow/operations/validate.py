@@ -27,6 +27,8 @@ OPERATION = Operation(
     place=5,
     summary="Validate a manifest",
     run=_run,
-    params=(MANIFEST,),
+    params=(
+        MANIFEST._replace(called="files", several=True, help="the manifests; - or none is standard input"),
+    ),
     printed=_printed,
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from operable.flow.operation import Defaults, Operation, Parameter, filled_text
+from operable.flow.operation import Defaults, Operation, Parameter, filled_text, home
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
@@ -23,8 +23,9 @@ OPERATION = Operation(
     summary="Verify the signature of an execution",
     run=_run,
     params=(
-        Parameter("executionId", "word", shown="<execution-id>"),
-        Parameter("allowedSigners"),
-        Parameter("publicKey", agentcli=False),
+        Parameter("executionId", "word", shown="<execution-id>", called="execution", help="its id"),
+        Parameter("allowedSigners", help="a file with the signers that are believed, as ssh-keygen has them"),
+        Parameter("publicKey", agentcli=False, help="a file with the key that signs in-toto statements"),
+        home("where the audit is kept"),
     ),
 )

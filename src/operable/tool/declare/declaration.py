@@ -142,6 +142,7 @@ class Declaration:
         commands: str = "",
         auth: dict[str, Any] | None = None,
         machine_flags: tuple[str, ...] = ("output", "format"),
+        sources: tuple[str, ...] = (),
     ) -> None:
         self.name = name
         self.invocation = name  # how a command line of it begins, in help, examples, hints and completion
@@ -156,6 +157,7 @@ class Declaration:
         self.summary = summary
         self.auth = auth or {"required": False}
         self.machine_flags = machine_flags
+        self.sources = sources
         self.checks: dict[str, Callable[..., Any]] = {}
         self.older: dict[
             str, tuple[tuple[type[Event], ...], Callable[[dict[str, Any]], dict[str, Any] | None]]

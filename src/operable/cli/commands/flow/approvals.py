@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
+from operable.cli.flow.command import FlowCall, flow_command
 from operable.cli.flow.work_events import FlowApproval
-from operable.tool import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
 
 
-@command(
+@flow_command(
+    "approvals-list",
     limit=1000,
     columns=("approval_id", "status", "workflow_id", "task_id", "approver", "expires_at"),
     examples=["flow approvals --status pending", "flow approvals --task deploy --output jsonl"],
 )
-def approvals(
-    *,
-    status: Literal["all", "pending", "consumed", "expired", "revoked"] = "all",
-    workflow: str | None = None,
-    task: str | None = None,
-    home: str | None = None,
-) -> Iterator[FlowApproval]:
-    """List the approvals of tasks.
-
-    status: only those with this status
-    workflow: only those of this workflow
-    task: only those of this task
-    home: where approvals are kept
-    """
-    from operable.cli.flow.input import answer
-
-    found = answer("approvals-list", "approvals", home=home, status=status, workflowId=workflow, taskId=task)
-    for each in found["records"]:
+def approvals(call: FlowCall) -> Iterator[FlowApproval]:
+    """List the approvals of tasks."""
+    for each in call.answer("approvals")["records"]:
         yield FlowApproval(**each)
 
 

@@ -7,16 +7,17 @@ It is used once, by `operable flow exec` or `run`, within its time.
 
 from __future__ import annotations
 
+from operable.cli.flow.command import FlowCall, flow_command
 from operable.cli.flow.work_events import FlowApproval
-from operable.tool import Change, command
+from operable.tool import Change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Literal
 
 
-@command(
+@flow_command(
+    "approve",
     mutates=True,
     columns=("approval_id", "task_id", "approver", "approver_from", "expires_at"),
     examples=[
@@ -24,52 +25,11 @@ if TYPE_CHECKING:
         "flow approve workflow.json deploy --by me@example.com --ttl-s 600 --output jsonl",
     ],
 )
-def approve(
-    file: str,
-    task: str,
-    *,
-    workflow: str | None = None,
-    by: str | None = None,
-    reason: str | None = None,
-    ttl_s: int | None = None,
-    task_timeout_ms: int | None = None,
-    instance_id: str | None = None,
-    signer: Literal["ssh", "none"] | None = None,
-    signing_key: str | None = None,
-    home: str | None = None,
-) -> Iterator[Change]:
-    """Approve one execution of a task.
-
-    file: the manifest; - is standard input
-    task: the task's id
-    workflow: the workflow's id, when there are several
-    by: who approves; by default your account on this machine, whatever USER and HOSTNAME say
-    reason: why
-    ttl_s: seconds until it expires; at most what the task allows
-    task_timeout_ms: the limit that the execution will be given
-    instance_id: the instance that the execution will be given
-    signer: who signs it
-    signing_key: the private key to sign with
-    home: where approvals are kept
-    """
-    from operable.cli.flow import work
+def approve(call: FlowCall) -> Iterator[Change]:
+    """Approve one execution of a task."""
     from operable.cli.flow.approvals import planned_grant
-    from operable.cli.flow.input import read_manifest
 
-    return planned_grant(  # type: ignore[return-value]  # and warnings
-        read_manifest(file),
-        task,
-        work.caller(home),
-        source=file,
-        workflow=workflow,
-        by=by,
-        reason=reason,
-        ttl=work.positive("--ttl-s", ttl_s),
-        timeout_ms=work.positive("--task-timeout-ms", task_timeout_ms),
-        instance_id=instance_id,
-        signer=signer,
-        key=signing_key,
-    )
+    return planned_grant(call)  # type: ignore[return-value]  # and warnings
 
 
 @approve.apply

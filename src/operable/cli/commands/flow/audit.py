@@ -7,16 +7,17 @@ anchor to keep elsewhere, `lost` counts the executions whose process ended befor
 
 from __future__ import annotations
 
+from operable.cli.flow.command import FlowCall, flow_command
 from operable.cli.flow.work_events import FlowAuditProblem, FlowAuditVerdict, FlowRecord
-from operable.tool import Context, command
+from operable.tool import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
 
 
-@command(
+@flow_command(
+    "audit",
     limit=None,
     columns=(
         *("timestamp", "task", "outcome", "execution_id"),
@@ -25,30 +26,13 @@ if TYPE_CHECKING:
     ),
     examples=["flow audit --newest 20", "flow audit verify --output jsonl"],
 )
-def audit(
-    action: Literal["show", "verify"] = "show",
-    *,
-    newest: int | None = None,
-    anchor: str | None = None,
-    key: str | None = None,
-    home: str | None = None,
-    context: Context,
-) -> Iterator[FlowRecord | FlowAuditProblem | FlowAuditVerdict]:
-    """Show or verify the audit log of executions.
-
-    action: what to do with it
-    newest: only so many of the newest records
-    anchor: a head that was kept elsewhere, as "SEQ HASH": it must be in the log
-    key: the file of the Ed25519 key that must have signed the log's head
-    home: where the audit is kept
-    """
-    from operable.cli.flow import work
+def audit(call: FlowCall, context: Context) -> Iterator[FlowRecord | FlowAuditProblem | FlowAuditVerdict]:
+    """Show or verify the audit log of executions."""
     from operable.cli.flow.records import records, verdict
 
-    by = work.caller(home)
-    if action == "verify":
-        return verdict(by, context, anchor, key)
-    return records(by, work.positive("--newest", newest))  # type: ignore[return-value]  # and warnings
+    if call["action"] == "verify":
+        return verdict(call.caller(), context, call["anchor"], call["key"])
+    return records(call.caller(), call["limit"])  # type: ignore[return-value]  # and warnings
 
 
 COMMAND = audit

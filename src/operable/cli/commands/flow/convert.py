@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from operable.cli.flow.command import FlowCall, flow_command
 from operable.cli.flow.events import ConvertedFlow
-from operable.tool import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@command(limit=None, examples=["flow convert old.json --output jsonl"])
-def convert(file: str = "-") -> Iterator[ConvertedFlow]:
-    """Convert a 0.1 manifest to 0.2.
-
-    file: the manifest; - is standard input
-    """
-    from operable.cli.flow.input import answer, read_manifest
-
-    yield ConvertedFlow(manifest=answer("convert", file, manifest=read_manifest(file))["manifest"])
+@flow_command("convert", limit=None, examples=["flow convert old.json --output jsonl"])
+def convert(call: FlowCall) -> Iterator[ConvertedFlow]:
+    """Convert a 0.1 manifest to 0.2."""
+    yield ConvertedFlow(manifest=call.answer()["manifest"])
 
 
 COMMAND = convert

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+from operable.cli.flow.command import FlowCall, flow_command
 from operable.cli.flow.work_events import FlowProvider
-from operable.tool import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
 
 
-@command(
+@flow_command(
+    "evidence-providers",
+    "evidence-schema",
     limit=None,
     columns=("name", "capabilities"),
     examples=["flow evidence", "flow evidence schema in-toto --output jsonl"],
 )
-def evidence(
-    action: Literal["providers", "schema"] = "providers", name: str | None = None
-) -> Iterator[FlowProvider]:
-    """List evidence providers, or show one.
-
-    action: what to do
-    name: the provider
-    """
+def evidence(call: FlowCall) -> Iterator[FlowProvider]:
+    """List evidence providers, or show one."""
     from operable.cli.flow import governance
 
-    return governance.evidence(action, name)
+    return governance.evidence(call)
 
 
 COMMAND = evidence

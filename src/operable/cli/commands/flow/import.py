@@ -6,7 +6,8 @@ A project says it with a file agentcli.json, or with a path in the member agentc
 from __future__ import annotations
 
 from operable.cli.flow.backend_events import RegistryChange
-from operable.tool import Change, command
+from operable.cli.flow.command import FlowCall, flow_command
+from operable.tool import Change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,19 +15,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@command(
-    mutates=True, examples=["flow import ./my-project --dry-run", "flow import . --name mine --output jsonl"]
+@flow_command(
+    "import",
+    mutates=True,
+    examples=["flow import ./my-project --dry-run", "flow import . --name mine --output jsonl"],
 )
-def import_(folder: str, *, name: str | None = None, home: str | None = None) -> Iterator[Change[Any]]:
-    """Keep the manifest that a project ships.
-
-    folder: the project
-    name: what it is called; by default like the folder
-    home: another home than AGENTCLI_HOME or ~/.agentcli
-    """
+def import_(call: FlowCall) -> Iterator[Change[Any]]:
+    """Keep the manifest that a project ships."""
     from operable.cli.flow.registry import planned_import
 
-    yield from planned_import(folder, name, home)
+    yield from planned_import(call["path"], call["name"], call["home"])
 
 
 @import_.apply

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 
+from operable.cli.flow.command import FlowCall, flow_command
 from operable.cli.flow.events import ScaffoldedFlow
 from operable.kernel.errors import Fail
-from operable.tool import Change, Warn, command
+from operable.tool import Change, Warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,31 +18,22 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@command(
-    mutates=True, examples=["flow init", "flow init nightly.json --tool make --workflow-id nightly --dry-run"]
+@flow_command(
+    "init",
+    mutates=True,
+    examples=["flow init", "flow init nightly.json --tool make --workflow-id nightly --dry-run"],
 )
-def init(
-    file: str = "workflow.json",
-    *,
-    tool: str | None = None,
-    workflow_id: str = "default",
-    task_id: str = "run",
-) -> Iterator[Change[dict[str, Any]] | Warn]:
-    """Begin a manifest.
-
-    file: where it is written, inside the current folder
-    tool: the program that its task calls
-    workflow_id: the id of the workflow
-    task_id: the id of the task
-    """
+def init(call: FlowCall) -> Iterator[Change[dict[str, Any]] | Warn]:
+    """Begin a manifest."""
     import shutil
 
     from operable.cli.flow.input import addressed
     from operable.flow.canonical import canonical_digest
     from operable.flow.manifest.scaffold import scaffold
 
+    file, tool = call["output"], call["tool"]
     with addressed(file):
-        manifest = scaffold(tool, workflow_id, task_id)
+        manifest = scaffold(tool, call["workflowId"], call["taskId"])
     _require_free(file)
     if tool is not None and shutil.which(tool) is None:
         yield Warn("TOOL_NOT_FOUND", f"{tool} was not found on PATH")

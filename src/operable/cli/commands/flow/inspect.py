@@ -6,15 +6,16 @@ The database is opened read-only. `--where column=value` keeps records whose col
 from __future__ import annotations
 
 from operable.cli.flow.backend_events import BackendItem
-from operable.tool import Page, command
+from operable.cli.flow.command import FlowCall, flow_command
+from operable.tool import Page
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
 
 
-@command(
+@flow_command(
+    "inspect",
     limit=20,
     cursor="number",
     columns=("number", "item"),
@@ -23,32 +24,11 @@ if TYPE_CHECKING:
         "flow inspect runs --target openclaw-scheduler --db scheduler.db --where status=failed --output jsonl",
     ],
 )
-def inspect(
-    entity: str = "jobs",
-    *,
-    target: Literal["operable", "openclaw-scheduler"] = "operable",
-    db: str | None = None,
-    home: str | None = None,
-    fields: str | None = None,
-    where: list[str] | None = None,
-    sanitize: Literal["none", "basic"] = "none",
-    page: Page,
-) -> Iterator[BackendItem]:
-    """Read what a backend contains.
-
-    entity: jobs or applies; of openclaw-scheduler also runs, queue, approvals, evidence, artifacts, events and others
-    target: the backend
-    db: its database
-    home: where the jobs of Operable's own engine are kept
-    fields: only these fields, with commas between; a.b walks into objects
-    where: only records whose column has this value, as column=value; may be repeated
-    sanitize: basic removes terminal sequences and control characters
-    """
+def inspect(call: FlowCall, page: Page) -> Iterator[BackendItem]:
+    """Read what a backend contains."""
     from operable.cli.flow.inspection import inspected
 
-    return inspected(
-        entity, target=target, db=db, home=home, fields=fields, where=where, sanitize=sanitize, page=page
-    )
+    return inspected(call, page)
 
 
 COMMAND = inspect

@@ -7,23 +7,20 @@ differ under one id are refused.
 from __future__ import annotations
 
 from operable.cli.flow.backend_events import MergedFlow
-from operable.tool import command
+from operable.cli.flow.command import FlowCall, flow_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@command(limit=None, examples=["flow merge disk.json backup.json --output jsonl"])
-def merge(*files: str) -> Iterator[MergedFlow]:
-    """Merge manifests of one version.
+@flow_command("merge", limit=None, examples=["flow merge disk.json backup.json --output jsonl"])
+def merge(call: FlowCall) -> Iterator[MergedFlow]:
+    """Merge manifests of one version."""
+    from operable.cli.flow.input import read_manifest
 
-    files: the manifests, two or more; - is standard input
-    """
-    from operable.cli.flow.input import answer, read_manifest
-
-    manifests = [read_manifest(file) for file in files]
-    yield MergedFlow(manifest=answer("merge", " ".join(files), manifests=manifests)["manifest"])
+    manifests = [read_manifest(file) for file in call["manifests"] or ()]
+    yield MergedFlow(manifest=call.answer(manifests=manifests)["manifest"])
 
 
 COMMAND = merge

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from operable.cli.flow.backend_events import FlowPath
-from operable.tool import command
+from operable.cli.flow.command import FlowCall, flow_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@command(limit=None, examples=["flow paths", "flow paths --home ./flows --output jsonl"])
-def paths(*, home: str | None = None) -> Iterator[FlowPath]:
-    """Show where things are kept.
-
-    home: another home than AGENTCLI_HOME or ~/.agentcli
-    """
-    from operable.cli.flow.input import answer
-
-    for name, path in answer("paths", home or "home", home=home)["paths"].items():
+@flow_command("paths", limit=None, examples=["flow paths", "flow paths --home ./flows --output jsonl"])
+def paths(call: FlowCall) -> Iterator[FlowPath]:
+    """Show where things are kept."""
+    for name, path in call.answer(call["home"] or "home")["paths"].items():
         yield FlowPath(name=name, path=path)
 
 

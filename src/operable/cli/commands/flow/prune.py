@@ -7,15 +7,18 @@ updated.
 from __future__ import annotations
 
 from operable.cli.flow.backend_events import AppliedJob
-from operable.tool import Change, Context, command
+from operable.cli.flow.command import FlowCall, flow_command
+from operable.tool import Change, Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Any, Literal
+    from typing import Any
 
 
-@command(
+@flow_command(
+    "apply",
+    without=("adoptBy",),
     destructive=True,
     bulk=True,
     columns=("action", "name", "job_id", "invocation_mode"),
@@ -24,43 +27,15 @@ if TYPE_CHECKING:
         "flow prune workflow.json --confirm-count 2 --output jsonl",
     ],
 )
-def prune(
-    file: str = "-",
-    *,
-    target: Literal["operable", "openclaw-scheduler"] = "operable",
-    db: str | None = None,
-    home: str | None = None,
-    scheduler_prefix: str | None = None,
-    scheduler_bin: str | None = None,
-    allow_proof_command: bool = False,
-    allow_network: bool = False,
-    context: Context,
-) -> Iterator[Change[Any]]:
+def prune(call: FlowCall, context: Context) -> Iterator[Change[Any]]:
     """Remove jobs that a manifest's workflows no longer have.
 
-    file: the manifest; - is standard input
     target: where its jobs are
-    db: the database of the backend
-    home: where the jobs of Operable's own engine are kept
-    scheduler_prefix: the npm prefix that has openclaw-scheduler
-    scheduler_bin: the scheduler's program
-    allow_proof_command: let proofs come from commands that the manifest names
-    allow_network: let a dry run fetch keys from addresses that the manifest names
     """
     from operable.cli.flow.backends import application, planned
-    from operable.flow.scheduler.reconciliation import ApplyOptions
 
-    work = application(
-        file,
-        target=target,
-        options=ApplyOptions(only_prune=True, allow_proof_command=allow_proof_command),
-        db=db,
-        home=home,
-        scheduler_prefix=scheduler_prefix,
-        scheduler_bin=scheduler_bin,
-        network=allow_network or not context.dry_run,
-    )
-    return planned(work)  # type: ignore[return-value]  # and warnings
+    network = call["allowNetwork"] or not context.dry_run
+    return planned(application(call, network=network, only_prune=True))  # type: ignore[return-value]  # and warnings
 
 
 @prune.apply

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from operable.cli.flow.backend_events import RegistryChange
-from operable.tool import Change, command
+from operable.cli.flow.command import FlowCall, flow_command
+from operable.tool import Change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,17 +12,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@command(mutates=True, examples=["flow register disk.json", "flow register - --name disk --output jsonl"])
-def register(file: str, *, name: str | None = None, home: str | None = None) -> Iterator[Change[Any]]:
-    """Keep a manifest under a name, in the place of one that has it.
-
-    file: the manifest; - is standard input
-    name: what it is called; by default the file's name without its ending
-    home: another home than AGENTCLI_HOME or ~/.agentcli
-    """
+@flow_command(
+    "registry-add",
+    mutates=True,
+    examples=["flow register disk.json", "flow register - --name disk --output jsonl"],
+)
+def register(call: FlowCall) -> Iterator[Change[Any]]:
+    """Keep a manifest under a name, in the place of one that has it."""
     from operable.cli.flow.registry import planned_addition
 
-    yield from planned_addition(file, name, home)
+    yield from planned_addition(call["manifest"], call["name"], call["home"])
 
 
 @register.apply

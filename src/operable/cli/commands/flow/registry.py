@@ -6,29 +6,24 @@
 from __future__ import annotations
 
 from operable.cli.flow.backend_events import RegisteredFlow, RegisteredManifest
-from operable.tool import command
+from operable.cli.flow.command import FlowCall, flow_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@command(
+@flow_command(
+    "registry-list",
     limit=None,
     columns=("name", "workflows", "problem", "manifest"),
     examples=["flow registry", "flow registry disk --output jsonl"],
 )
-def registry(
-    name: str | None = None, *, home: str | None = None
-) -> Iterator[RegisteredFlow | RegisteredManifest]:
-    """List the manifests that are kept under names, or show one.
-
-    name: show the manifest of this name
-    home: another home than AGENTCLI_HOME or ~/.agentcli
-    """
+def registry(call: FlowCall) -> Iterator[RegisteredFlow | RegisteredManifest]:
+    """List the manifests that are kept under names, or show one."""
     from operable.cli.flow.registry import listed, shown
 
-    return listed(home) if name is None else shown(name, home)
+    return listed(call["home"]) if call["name"] is None else shown(call["name"], call["home"])
 
 
 COMMAND = registry

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from operable.cli.flow.command import FlowCall, flow_command
 from operable.cli.flow.work_events import FlowApproval
-from operable.tool import Change, command
+from operable.tool import Change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,25 +12,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-@command(
+@flow_command(
+    "approvals-revoke",
     mutates=True,
     columns=("approval_id", "status"),
     examples=["flow revoke 8f14e45fceea167a5a36dedd4bea2543 --reason 'wrong branch'"],
 )
-def revoke(
-    approval: str, *, by: str | None = None, reason: str | None = None, home: str | None = None
-) -> Iterator[Change[Any]]:
-    """Take back an approval.
-
-    approval: its id, as `operable flow approvals` shows it
-    by: who revokes it; by default your account on this machine, whatever USER and HOSTNAME say
-    reason: why
-    home: where approvals are kept
-    """
-    from operable.cli.flow import work
+def revoke(call: FlowCall) -> Iterator[Change[Any]]:
+    """Take back an approval."""
     from operable.cli.flow.approvals import planned_revocation
 
-    change = planned_revocation(approval, work.caller(home), by=by, reason=reason)
+    change = planned_revocation(call)
     if change is not None:
         yield change
 

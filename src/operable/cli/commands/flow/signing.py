@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from operable.cli.flow.command import FlowCall, flow_command
 from operable.cli.flow.work_events import FlowProvider
-from operable.tool import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@command(limit=None, columns=("name", "capabilities"), examples=["flow signing --output jsonl"])
-def signing() -> Iterator[FlowProvider]:
+@flow_command(
+    "signing-providers",
+    limit=None,
+    columns=("name", "capabilities"),
+    examples=["flow signing --output jsonl"],
+)
+def signing(call: FlowCall) -> Iterator[FlowProvider]:
     """List the signing providers."""
-    from operable.cli.flow.input import answer
-
-    for each in answer("signing-providers", "signing")["providers"]:
+    for each in call.answer()["providers"]:
         yield FlowProvider(kind="signing", name=each["name"], capabilities={"methods": each["methods"]})
 
 

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from operable.cli.flow.backend_events import FlowTarget
-from operable.tool import command
+from operable.cli.flow.command import FlowCall, flow_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@command(
-    limit=None, columns=("name", "description", "capabilities"), examples=["flow targets --output jsonl"]
+@flow_command(
+    "targets",
+    limit=None,
+    columns=("name", "description", "capabilities"),
+    examples=["flow targets --output jsonl"],
 )
-def targets() -> Iterator[FlowTarget]:
+def targets(call: FlowCall) -> Iterator[FlowTarget]:
     """List the backends, what they can do and what they enforce."""
-    from operable.cli.flow.input import answer
-
-    for target in answer("targets", "targets")["targets"]:
+    for target in call.answer()["targets"]:
         yield FlowTarget(**target)
 
 

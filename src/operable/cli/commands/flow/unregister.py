@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from operable.cli.flow.backend_events import RegistryChange
-from operable.tool import Change, command
+from operable.cli.flow.command import FlowCall, flow_command
+from operable.tool import Change
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@command(destructive=True, examples=["flow unregister disk --dry-run", "flow unregister disk --confirm"])
-def unregister(name: str, *, home: str | None = None) -> Iterator[Change]:
-    """Forget a manifest of the registry.
-
-    name: what it is called
-    home: another home than AGENTCLI_HOME or ~/.agentcli
-    """
+@flow_command(
+    "registry-remove",
+    destructive=True,
+    examples=["flow unregister disk --dry-run", "flow unregister disk --confirm"],
+)
+def unregister(call: FlowCall) -> Iterator[Change]:
+    """Forget a manifest of the registry."""
     from operable.cli.flow.registry import planned_removal
 
-    yield planned_removal(name, home)
+    yield planned_removal(call["name"], call["home"])
 
 
 @unregister.apply

@@ -5,29 +5,28 @@ Gives one `flow_problem` per complaint and one `flow_verdict` per file. Exit sta
 
 from __future__ import annotations
 
+from operable.cli.flow.command import FlowCall, flow_command
 from operable.cli.flow.events import FlowProblem, FlowVerdict
-from operable.tool import Context, command
+from operable.tool import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@command(
+@flow_command(
+    "validate",
     limit=None,
     columns=("source", "path", "level", "message", "ok", "errors", "warnings"),
     examples=["flow validate workflow.json", "flow validate - --output jsonl < workflow.json"],
 )
-def validate(*files: str, context: Context) -> Iterator[FlowProblem | FlowVerdict]:
-    """Judge workflow manifests: all problems at once.
-
-    files: the manifests; - or none is standard input
-    """
-    from operable.cli.flow.input import answer, read_manifest
+def validate(call: FlowCall, context: Context) -> Iterator[FlowProblem | FlowVerdict]:
+    """Judge workflow manifests: all problems at once."""
+    from operable.cli.flow.input import read_manifest
 
     all_ok = True
-    for source in files or ("-",):
-        found = answer("validate", source, manifest=read_manifest(source))
+    for source in call["manifest"] or ("-",):
+        found = call.answer(source, manifest=read_manifest(source))
         for level in ("error", "warning"):
             for problem in found[f"{level}s"]:
                 yield FlowProblem(

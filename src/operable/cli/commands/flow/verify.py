@@ -7,44 +7,24 @@ status 65 when it is not verified.
 
 from __future__ import annotations
 
+from operable.cli.flow.command import FlowCall, flow_command
 from operable.cli.flow.work_events import FlowVerification
-from operable.tool import Context, command
+from operable.tool import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@command(
+@flow_command(
+    "verify",
     limit=None,
     columns=("execution_id", "verified", "principal", "method", "reason"),
     examples=["flow verify 0f2c7c1a5b8e4d3f9a6b1c2d3e4f5a6b --output jsonl"],
 )
-def verify(
-    execution: str,
-    *,
-    allowed_signers: str | None = None,
-    public_key: str | None = None,
-    home: str | None = None,
-    context: Context,
-) -> Iterator[FlowVerification]:
-    """Verify what was recorded of an execution.
-
-    execution: its id
-    allowed_signers: a file with the signers that are believed, as ssh-keygen has them
-    public_key: a file with the key that signs in-toto statements
-    home: where the audit is kept
-    """
-    from operable.cli.flow.input import answer
-
-    found = answer(
-        "verify",
-        execution,
-        home=home,
-        executionId=execution,
-        allowedSigners=allowed_signers,
-        publicKey=public_key,
-    )
+def verify(call: FlowCall, context: Context) -> Iterator[FlowVerification]:
+    """Verify what was recorded of an execution."""
+    found = call.answer()
     yield FlowVerification(**{name: value for name, value in found.items() if name != "ok"})
     if not found["verified"]:
         context.conclude(exit_code=65)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from operable.cli.flow.backend_events import FlowVersion
-from operable.tool import command
+from operable.cli.flow.command import FlowCall, flow_command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@command(limit=None, examples=["flow version", "flow version --output jsonl"])
-def version() -> Iterator[FlowVersion]:
+@flow_command("version", limit=None, examples=["flow version", "flow version --output jsonl"])
+def version(call: FlowCall) -> Iterator[FlowVersion]:
     """Show the version of the program and of the manifests that it writes."""
-    from operable.cli.flow.input import answer
-
-    found = answer("version", "version")
+    found = call.answer()
     yield FlowVersion(package_version=found["package_version"], manifest_version=found["manifest_version"])
 
 

@@ -6,46 +6,25 @@ with `--allow-network`.
 
 from __future__ import annotations
 
+from operable.cli.flow.command import FlowCall, flow_command
 from operable.cli.flow.work_events import FlowIdentity
-from operable.tool import command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@command(
+@flow_command(
+    "whoami",
     limit=None,
     columns=("workflow_id", "task_id", "principal_used", "trust"),
     examples=["flow whoami workflow.json backup --output jsonl"],
 )
-def whoami(
-    file: str,
-    task: str,
-    *,
-    workflow: str | None = None,
-    allow_commands: bool = False,
-    allow_network: bool = False,
-) -> Iterator[FlowIdentity]:
-    """Show the identity a task would run as.
-
-    file: the manifest; - is standard input
-    task: the task's id
-    workflow: the workflow's id, when there are several
-    allow_commands: run commands that the manifest names as sources of values, under the task's contract
-    allow_network: ask servers that the manifest names
-    """
+def whoami(call: FlowCall) -> Iterator[FlowIdentity]:
+    """Show the identity a task would run as."""
     from operable.cli.flow import governance
 
-    asked = governance.TaskQuestion(
-        words=("whoami",),
-        file=file,
-        task=task,
-        workflow=workflow,
-        allow_commands=allow_commands,
-        allow_network=allow_network,
-    )
-    yield governance.whoami(asked)
+    yield governance.whoami(governance.TaskQuestion(call))
 
 
 COMMAND = whoami
