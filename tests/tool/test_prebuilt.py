@@ -67,6 +67,24 @@ def kept(book: Path) -> list[Path]:
     return sorted((book / "__pycache__").glob("book.*"))
 
 
+def test_a_change_in_a_folder_that_the_tool_names_builds_the_document_again(book, tmp_path):
+    folder = tmp_path / "declared"
+    folder.mkdir()
+    (folder / "words.py").write_text("")
+    text = CLI.replace(
+        '"com.example.book.events")', f'"com.example.book.events", sources=({str(folder)!r},))'
+    )
+    (book / "cli.py").write_text(text)
+    document(book)
+    (file,) = kept(book)
+    before = file.stat().st_ino, file.read_bytes()
+    document(book)
+    assert (file.stat().st_ino, file.read_bytes()) == before
+    (folder / "words.py").write_text("# changed")
+    document(book)
+    assert (file.stat().st_ino, file.read_bytes()) != before
+
+
 @pytest.mark.parametrize("name", ["schema", "capabilities"])
 def test_the_second_answer_is_the_first_one_read_back(book, name):
     first = document(book, name)

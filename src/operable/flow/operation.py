@@ -12,7 +12,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from operable.flow import operations
@@ -33,18 +33,20 @@ def current_folder() -> str:
         raise invalid_argument("The current directory does not exist any more; go to one that does") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
+class Defaults(NamedTuple):
     """What the server was started with, for params that were not given."""
 
     cwd: str
-    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] = MappingProxyType({})
     home: str | None = None
     db_path: str | None = None
     target: str | None = None
     scheduler_prefix: str | None = None
     scheduler_bin: str | None = None
     compat: str | None = None  # "0.5": the shapes of the newest peer, where they differ from the draft's
+
+    def __repr__(self) -> str:
+        return f"Defaults(cwd={self.cwd!r}, home={self.home!r})"  # the environment has secrets
 
 
 class Parameter(NamedTuple):

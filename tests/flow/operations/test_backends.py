@@ -3,7 +3,6 @@
 import json
 import sqlite3
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -117,7 +116,7 @@ def test_the_members_of_a_result_come_in_their_order(client):
     ]
     assert list(result["handoff"]) == ["field_version", "projected_fields", "v02_fields_included"]
     assert list(result["actions"][0]) == ["action", "job_id", "name", "invocation_mode"]
-    client.defaults = replace(client.defaults, db_path=None, environment=client.defaults.environment | {"SCHEDULER_DB": str(client.scheduler.database)})  # fmt: skip
+    client.defaults = client.defaults._replace(db_path=None, environment=client.defaults.environment | {"SCHEDULER_DB": str(client.scheduler.database)})  # fmt: skip
     assert client.result("apply", manifest=manifest(), dryRun=True)["scheduler"]["db_path"] is None
 
 

@@ -125,7 +125,9 @@ def _summaries(tool: Declaration, names: list[str]) -> list[tuple[str, str]]:
 def summary(command: Command) -> str:
     """What a command does, in one line. Its parameters are not read unless the line could be the help of one."""
     first = (command.function.__doc__ or "").strip().partition("\n")[0]
-    return description(command).partition("\n")[0] if ":" in first else first.strip()
+    name, colon, _ = first.partition(":")
+    may_be_help = colon and name.replace("-", "_").isidentifier()
+    return description(command).partition("\n")[0] if may_be_help else first.strip()
 
 
 def command_help(tool: Declaration, command: Command) -> str:
