@@ -165,7 +165,7 @@ class FlowCall:
         return found
 
     def answer(self, source: str | None = None, **params: Any) -> dict[str, Any]:
-        """The answer of the operation, the same that JSON-RPC gives. `params` stand in place of what was typed."""
+        """The answer of the operation, the same that JSON-RPC gives. `params` replace what was typed."""
         from operable.cli.flow.input import answer
 
         (name,) = self._operations
@@ -186,10 +186,10 @@ class FlowCall:
 
     def line(self, *more: str) -> list[str]:
         """The command line that gives the same, and more."""
-        words, options = [], []
+        words, options = [self._verb], []
         for param, value in self._given:
             if param.in_place or param.operand:
                 words.append(str(value))
             elif value is not False:
                 options += [f"--{param.called or param.flag}", *([] if value is True else [str(value)])]
-        return ["operable", "flow", self._verb, *words, *options, *more]
+        return ["operable", "flow", *words, *options, *more]
