@@ -27,8 +27,8 @@ PACKAGES = ("cli", "app", "flow", "wrap", "agent", "host", "serve", "run", "lint
 LINE = re.compile(r"(?:^|(?<=[\s`]))operable ((?:[a-z][a-z-]*)(?: [^,;:()`\n]*)?)")
 # Not command lines: what something is called, and prose about operable itself.
 NOT_LINES = {"agent answer", "needs parse", "that is killed", "wrap FILLED", "wrap --mcp CMD"}
-# Their command itself is filled in: the kinds of providers, and the words that a scheduler runs.
-NOT_LINES |= {"flow FILLED", "flow FILLED FILLED FILLED FILLED FILLED FILLED"}
+# Their command itself is filled in: the kinds of providers, and the line that repeats a call.
+NOT_LINES |= {"flow FILLED"}
 
 
 def lines() -> list[str]:

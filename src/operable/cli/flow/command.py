@@ -192,4 +192,5 @@ class FlowCall:
                 words.append(str(value))
             elif value is not False:
                 options += [f"--{param.called or param.flag}", *([] if value is True else [str(value)])]
-        return ["operable", "flow", *words, *options, *more]
+        words += [*options, *more]
+        return ["operable", "flow", *words]
