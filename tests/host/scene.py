@@ -1,4 +1,8 @@
-"""Sessions for tests: the scripted agent behind a real process, and a state directory of the test's own."""
+"""Sessions for tests: the scripted agent in this process, or behind a real one, and a state directory of the test's own.
+
+Without `spawn` a session is linked in memory (`tests.host.memory`): no process starts. Tests of what a process does pass
+`spawn=scripted(…)`.
+"""
 
 import sys
 from contextlib import asynccontextmanager
@@ -11,6 +15,7 @@ from operable.host.session.context import Limits
 from operable.host.session.registry import Registry
 from operable.host.start.assembly import Start, start_session
 from operable.proc.spawn import prepare
+from tests.host.memory import in_memory
 
 SCRIPTED = [sys.executable, "-m", "operable.testing.scripted_agent"]
 
@@ -29,7 +34,8 @@ def starting(tmp_path, script: dict[str, Any] | None = None, **facts: Any) -> St
     workspace = tmp_path / "work"
     workspace.mkdir(exist_ok=True)
     facts.setdefault("arm", JSON_STREAM)
-    facts.setdefault("spawn", scripted(script))
+    if "spawn" not in facts:
+        facts.setdefault("connect", in_memory(script))
     facts.setdefault("registry", Registry(str(tmp_path / "state")))
     return Start(workspace=str(workspace), **facts)
 

@@ -32,8 +32,8 @@ def test_tokens_are_counted_once_whether_told_on_the_way_or_at_the_end():
     spent, _ = budget(tokens=100)
     for _ in range(2):
         spent.turn_began()
-        spent.told(UsageUpdate("s", tokens_in=10, tokens_out=5))
-        spent.told(UsageUpdate("s", tokens_in=10, tokens_out=20))
+        spent.report(UsageUpdate("s", tokens_in=10, tokens_out=5))
+        spent.report(UsageUpdate("s", tokens_in=10, tokens_out=20))
         spent.turn_ended(TurnEnd("s", "completed", usage=Usage(10, 30)))
 
     assert spent.used("tokens") == 80
@@ -41,8 +41,8 @@ def test_tokens_are_counted_once_whether_told_on_the_way_or_at_the_end():
 
 def test_money_is_what_the_session_has_cost_so_far_or_the_sum_of_its_turns():
     told, _ = budget(usd=1.0)
-    told.told(UsageUpdate("s", cost=0.4))
-    told.told(UsageUpdate("s", cost=0.7))
+    told.report(UsageUpdate("s", cost=0.4))
+    told.report(UsageUpdate("s", cost=0.7))
     told.turn_ended(TurnEnd("s", "completed", usage=Usage(cost_usd=0.7)))
     summed, _ = budget(usd=1.0)
     for _ in range(3):
@@ -67,5 +67,5 @@ def test_an_agent_that_tells_nothing_is_known_for_it():
     spent, _ = budget(tokens=1)
     spent.turn_ended(TurnEnd("s", "completed"))
 
-    assert spent.untold
+    assert spent.unreported
     assert spent.exceeded() is None

@@ -20,7 +20,8 @@ from operable.host.session.log_files import read_log
 from operable.host.start.assembly import start_session
 from operable.kernel.errors import Fail
 from operable.proc.spawn import prepare
-from operable.wire.events import AgentError, AgentPrompt, Notice, TextDelta, ToolResult, TurnEnd
+from operable.wire.events import AgentError, AgentPrompt, Notice, TextDelta, ToolResult, TurnEnd, UsageUpdate
+from tests.host.memory import in_memory
 from tests.host.scene import limits, scripted, session, starting, steps, tags
 from tests.requirement import requirement
 
@@ -33,9 +34,10 @@ def run(scene):
     return asyncio.run(asyncio.wait_for(scene, 200))
 
 
-def test_a_turn_gives_its_text_and_one_turn_end_and_is_in_the_log_with_numbers(tmp_path):
+@pytest.mark.parametrize("link", [{}, {"spawn": scripted()}], ids=["memory", "process"])
+def test_a_turn_gives_its_text_and_one_turn_end_and_is_in_the_log_with_numbers(tmp_path, link):
     async def scene():
-        async with session(tmp_path) as talk:
+        async with session(tmp_path, **link) as talk:
             found = await events_of(talk.send(steps({"say": "Hello there", "chunks": 3})))
             kept = [record.event for record in read_log(talk.log.folder)]
             return talk, found, kept
@@ -100,7 +102,7 @@ def test_a_secret_that_the_user_types_is_masked_like_any_other(tmp_path):
 
 def test_two_turns_go_to_the_same_process(tmp_path):
     async def scene():
-        async with session(tmp_path) as talk:
+        async with session(tmp_path, spawn=scripted()) as talk:
             first = await talk.send("one").result()
             pid = talk._link.process.pid
             second = await talk.send("two").result()
@@ -130,10 +132,11 @@ def test_a_second_message_while_a_turn_runs_is_refused(tmp_path):
     assert found[-1].reason == "cancelled"
 
 
+@pytest.mark.parametrize("link", [{}, {"spawn": scripted()}], ids=["memory", "process"])
 @requirement("aip45:reference:cancel", "aip-substrate:4.12:7-interrupt")
-def test_after_a_cancel_the_session_is_as_usable_as_before(tmp_path):
+def test_after_a_cancel_the_session_is_as_usable_as_before(tmp_path, link):
     async def scene():
-        async with session(tmp_path) as talk:
+        async with session(tmp_path, **link) as talk:
             turn = talk.send(steps({"say": "x"}, {"hang": True}))
             await anext(turn)
             await talk.cancel()
@@ -145,8 +148,8 @@ def test_after_a_cancel_the_session_is_as_usable_as_before(tmp_path):
 
 def test_a_cancel_that_the_agent_ignores_ends_the_turn_for_its_sender_and_then_the_agent(tmp_path):
     async def scene():
-        script = {"cancel": "ignore"}
-        async with session(tmp_path, script, limits=limits(cancel_grace=0.05, settle=0.05)) as talk:
+        spawn = scripted({"cancel": "ignore"})
+        async with session(tmp_path, spawn=spawn, limits=limits(cancel_grace=0.05, settle=0.05)) as talk:
             turn = talk.send(steps({"say": "x"}, {"hang": True}))
             await anext(turn)
             await talk.cancel()
@@ -218,7 +221,7 @@ def test_an_agent_that_ends_before_it_is_ready_is_told_with_its_last_words(tmp_p
 
 def test_an_agent_that_dies_in_a_turn_gives_an_error_and_the_turn_end(tmp_path):
     async def scene():
-        async with session(tmp_path) as talk:
+        async with session(tmp_path, spawn=scripted()) as talk:
             return talk, await events_of(talk.send(steps({"say": "x"}, {"stderr": "boom"}, {"die": 9})))
 
     talk, found = run(scene())
@@ -286,7 +289,7 @@ def test_a_secret_that_lies_where_noise_is_cut_is_masked_all_the_same(tmp_path):
 
 def test_a_line_beyond_the_limit_ends_the_turn_with_an_error(tmp_path):
     async def scene():
-        async with session(tmp_path, line_limit=10_000) as talk:
+        async with session(tmp_path, spawn=scripted(), line_limit=10_000) as talk:
             return await events_of(talk.send(steps({"say": "x" * 20_000})))
 
     found = run(scene())
@@ -374,8 +377,8 @@ def test_the_alarm_comes_before_an_end_that_the_agent_told_in_the_same_breath(tm
 @requirement("aip45:reference:close", "aip45:lifecycle:teardown")
 def test_close_ends_an_agent_that_ignores_everything_and_may_be_called_twice(tmp_path):
     async def scene():
-        script = {"eof": "ignore", "term": "ignore"}
-        start = starting(tmp_path, script, eof_grace=0.2, term_grace=0.2)
+        spawn = scripted({"eof": "ignore", "term": "ignore"})
+        start = starting(tmp_path, spawn=spawn, eof_grace=0.2, term_grace=0.2)
         talk = await start_session(start)
         assert talk._link.process is not None
         pid = talk._link.process.pid
@@ -412,7 +415,7 @@ def test_readers_elsewhere_see_the_end_of_the_session(tmp_path):
 
 def test_secrets_that_the_agent_was_given_do_not_reach_events_or_errors(tmp_path):
     async def scene():
-        async with session(tmp_path, secrets=("s3cr3t-value",)) as talk:
+        async with session(tmp_path, spawn=scripted(), secrets=("s3cr3t-value",)) as talk:
             return await events_of(
                 talk.send(steps({"say": "key s3cr3t-value"}, {"stderr": "key s3cr3t-value"}, {"die": 1}))
             )
@@ -469,7 +472,7 @@ def test_a_program_that_cannot_be_started_ends_its_turn_with_the_reason(tmp_path
 def test_permission_over_acp_allowed_and_denied_and_a_second_turn(tmp_path, allowed):
     async def scene():
         judge = rules(allow=["kind:edit"]) if allowed else rules()
-        async with session(tmp_path, arm=ACP, spawn=scripted(protocol="acp"), policy=judge) as talk:
+        async with session(tmp_path, arm=ACP, connect=in_memory(protocol="acp"), policy=judge) as talk:
             call = {
                 "call": "Write",
                 "kind": "edit",
@@ -490,7 +493,7 @@ def test_permission_over_acp_allowed_and_denied_and_a_second_turn(tmp_path, allo
 
 def test_an_exception_in_the_callers_block_ends_the_agent_before_it_goes_on(tmp_path):
     async def scene():
-        async with session(tmp_path) as talk:
+        async with session(tmp_path, spawn=scripted()) as talk:
             kept.append(talk)
             talk.send(steps({"hang": True}))
             raise ZeroDivisionError
@@ -524,7 +527,7 @@ def test_a_full_disk_stops_the_session_and_tells_whoever_waits(tmp_path, monkeyp
                 raise Fail("io", "LOG_WRITE_FAILED", "no space left")
 
             monkeypatch.setattr(talk.log, "append", full)
-            talk._works.commit([Notice("x", "y")])
+            talk._context.commit([Notice("x", "y")])
             with pytest.raises(Fail) as failure:
                 await events_of(turn)
             await talk._link.process.ended()
@@ -605,7 +608,7 @@ def test_a_session_that_may_be_idle_for_ever_waits_for_nothing(tmp_path):
     async def scene():
         async with session(tmp_path, limits=limits(idle=float("inf"))) as talk:
             await talk.send("one").result()
-            return dict(talk._course._timers)
+            return dict(talk._turns._timers)
 
     assert run(scene()) == {}
 
@@ -681,6 +684,34 @@ def test_an_adapter_with_a_bug_ends_its_session_and_nothing_else(tmp_path):
     assert (found.reason, status) == ("error", "error")
 
 
+class Counting(Bursting):
+    """An adapter that reports what a turn used in the same line as its end."""
+
+    def receive(self, line):
+        found = self._inner.receive(line)
+        used = [UsageUpdate("s", tokens_in=100)] if any(isinstance(each, TurnEnd) for each in found) else []
+        return [*used, *found]
+
+
+def test_a_budget_that_is_used_up_with_the_last_word_of_a_turn_pauses_no_later_turn(tmp_path):
+    asked = []
+
+    def on_ask(ask):
+        asked.append(ask.kind)
+        return True
+
+    async def scene():
+        arm = replace(JSON_STREAM, connect=Counting)
+        bounds = limits(silence=20.0)
+        async with session(tmp_path, arm=arm, on_ask=on_ask, budget={"tokens": 50}, limits=bounds) as talk:
+            return [await talk.send(word).result() for word in ("one", "two")]
+
+    first, second = run(scene())
+
+    assert (first.reason, second.reason) == ("completed", "completed")
+    assert asked == ["budget"]  # before the second turn, not about the first, which had ended
+
+
 def test_a_session_that_cannot_be_made_is_not_left_starting(tmp_path, monkeypatch):
     start = starting(tmp_path)
     assert start.registry is not None
@@ -702,7 +733,7 @@ def test_what_fails_beside_the_conversation_fails_the_session(tmp_path):
             async def broken():
                 raise KeyError("bug")
 
-            talk._works.spawn(broken())
+            talk._context.spawn(broken())
             with pytest.raises(Fail) as failure:
                 await events_of(turn)
             return failure.value

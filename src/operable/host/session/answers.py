@@ -12,7 +12,8 @@ from operable.host.policy.call_watch import Alarm
 from operable.host.session.approvals import Ask, Decision
 from operable.host.session.client_methods import DENIED
 from operable.host.session.context import SessionContext
-from operable.host.session.turns import TurnMachine
+from operable.host.session.turn_table import TurnInput
+from operable.host.session.turns import Cause, Turns
 from operable.wire import events as e
 
 UNASKED = "unasked_tool_call"
@@ -21,38 +22,38 @@ UNASKED = "unasked_tool_call"
 class Answering:
     """The consequences of events, for one session."""
 
-    def __init__(self, works: SessionContext, course: TurnMachine) -> None:
-        self._works = works
-        self._course = course
+    def __init__(self, context: SessionContext, turns: Turns) -> None:
+        self._context = context
+        self._turns = turns
 
     def act(self, happening: Any) -> None:
         """Carry out what follows from one of the ACTS."""
         ACTS[type(happening)](self, happening)
 
     def prompted(self, prompt: e.AgentPrompt) -> None:
-        found = self._works.gate.rule(prompt)
-        if isinstance(found, Decision):
-            self._answer(prompt, found)
+        ruling = self._context.gate.rule(prompt)
+        if isinstance(ruling, Decision):
+            self._answer(prompt, ruling)
         else:
-            self._works.desk.put(found)  # now: a reader of the event can answer it
-            self._works.spawn(self._wait(prompt, found))
+            self._context.approvals.put(ruling)  # now: a reader of the event can answer it
+            self._context.spawn(self._wait(prompt, ruling))
 
     def refuse(self, prompt: e.AgentPrompt) -> None:
         """A question of a turn that has ended: it will not be answered, and the agent would wait forever."""
-        self._works.link.answer(prompt.tool_call_id, Answer(allowed=False, cancelled=True))
+        self._context.link.answer(prompt.tool_call_id, Answer(allowed=False, cancelled=True))
 
     def withdrawn(self, withdrawn: CallWithdrawn) -> None:
-        self._works.desk.withdraw(withdrawn.call_id)
-        self._works.methods.withdraw(withdrawn.call_id)
+        self._context.approvals.withdraw(withdrawn.call_id)
+        self._context.methods.withdraw(withdrawn.call_id)
 
     def called(self, call: e.ToolCall) -> None:
-        self._alarm(self._works.gate.tool_called(call))
+        self._alarm(self._context.gate.tool_called(call))
 
     def revised(self, revised: CallRevised) -> None:
-        self._alarm(self._works.gate.tool_called(revised.call))
+        self._alarm(self._context.gate.tool_called(revised.call))
 
     def finished(self, result: e.ToolResult) -> None:
-        self._alarm(self._works.gate.tool_finished(result))
+        self._alarm(self._context.gate.tool_finished(result))
 
     def came_late(self, late: LateCall) -> None:
         """No turn runs, or the call had ended already: the rules are the same."""
@@ -60,43 +61,39 @@ class Answering:
 
     def _alarm(self, alarm: Alarm | None) -> None:
         """The agent does not do what it says: it is ended, and with it its turn. The first alarm counts."""
-        works = self._works
-        if alarm is None or works.stopped is not None:
+        if alarm is None or self._context.stopped is not None:
             return
-        works.gate.record.alarm(alarm.text, alarm.asked, alarm.told)
-        works.stop(UNASKED, "alarm")
-        if self._course.turn is not None:
-            self._course.end(e.ERROR, UNASKED, alarm.text)
-        else:
-            works.commit([works.fail(UNASKED, alarm.text)])
+        self._context.gate.record.alarm(alarm.text, alarm.asked, alarm.told)
+        self._turns.feed(TurnInput.ALARMED, Cause(e.ERROR, UNASKED, alarm.text))
 
     def used(self, usage: e.UsageUpdate) -> None:
-        self._works.budget.told(usage)
-        self._course.check_budget()
+        self._context.budget.report(usage)
+        self._turns.check_limits()
 
     def requested(self, call: ClientCall) -> None:
-        self._works.spawn(self._serve(call))
+        self._context.spawn(self._serve(call))
 
     async def _wait(self, prompt: e.AgentPrompt, ask: Ask) -> None:
-        decision = await self._works.desk.wait(ask.id)
-        if not decision.cancelled and self._course.ending is None and self._works.alive:
-            self._course.heard()
-            self._works.commit([], [(lambda found: self._answer(prompt, found), decision)])
+        decision = await self._context.approvals.wait(ask.id)
+        if not decision.cancelled and self._context.machine.may_answer:
+            self._turns.heard()
+            self._context.commit([], [(lambda answer: self._answer(prompt, answer), decision)])
 
     def _answer(self, prompt: e.AgentPrompt, decision: Decision) -> None:
-        self._works.gate.decided(prompt, decision)
+        self._context.gate.decided(prompt, decision)
         answer = Answer(decision.allowed, decision.option_id, decision.reason, decision.content)
-        self._works.link.answer(prompt.tool_call_id, answer)
+        self._context.link.answer(prompt.tool_call_id, answer)
 
     async def _serve(self, call: ClientCall) -> None:
-        result, error = await self._works.methods.serve(call, self._works.desk)
-        if error is not None and error["code"] == DENIED and self._works.alive:
-            told = {"method": call.method, "path": call.params.get("path") or call.params.get("cwd")}
-            data = {name: value for name, value in told.items() if isinstance(value, str)}
+        result, error = await self._context.methods.serve(call, self._context.approvals)
+        if self._context.machine.is_closed:
+            return
+        if error is not None and error["code"] == DENIED:
+            facts = {"method": call.method, "path": call.params.get("path") or call.params.get("cwd")}
+            data = {name: value for name, value in facts.items() if isinstance(value, str)}
             text = f"{call.method} was refused: {error['message']}"
-            self._works.commit([e.Notice("access_denied", text, self._works.id, data)])
-        if self._works.alive:
-            self._works.link.reply(call.call_id, result, error)
+            self._context.commit([e.Notice("access_denied", text, self._context.id, data)])
+        self._context.link.reply(call.call_id, result, error)
 
 
 ACTS: dict[type, Callable[[Answering, Any], None]] = {

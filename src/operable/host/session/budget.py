@@ -2,7 +2,7 @@
 
 A session over a limit is paused, and the user is asked (the session does both); an approval grants the same amount
 again, a denial cancels the turn. Tokens and money are what the agent itself reports: an agent that reports nothing
-spends nothing that could be counted. `untold` says so, so that silence is not mistaken for a low cost.
+spends nothing that could be counted. `unreported` says so, so that silence is not mistaken for a low cost.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +38,7 @@ class Budget:
         self._used: dict[str, float] = {TURNS: 0, TOKENS: 0, USD: 0.0}
         self._turn_tokens = 0.0
         self._session_cost = 0.0
-        self.untold = True
+        self.unreported = True
 
     @property
     def limited(self) -> bool:
@@ -67,9 +67,9 @@ class Budget:
         self._used[TURNS] += 1
         self._turn_tokens = 0.0
 
-    def told(self, event: UsageUpdate) -> None:
+    def report(self, event: UsageUpdate) -> None:
         """What the agent says in the middle of a turn: totals of the turn for tokens, of the session for money."""
-        self.untold = False
+        self.unreported = False
         tokens = float(event.tokens_in + event.tokens_out)
         if tokens > self._turn_tokens:
             self._used[TOKENS] += tokens - self._turn_tokens
@@ -82,7 +82,7 @@ class Budget:
         """The agent's account of the whole turn; what was reported before is part of it."""
         if event.usage is None:
             return
-        self.untold = False
+        self.unreported = False
         tokens = float(event.usage.input_tokens + event.usage.output_tokens)
         self._used[TOKENS] += max(0.0, tokens - self._turn_tokens)
         self._turn_tokens = 0.0

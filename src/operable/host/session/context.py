@@ -15,7 +15,8 @@ from operable.host.session.budget import Budget
 from operable.host.session.client_methods import ClientMethods
 from operable.host.session.link import AgentLink
 from operable.host.session.log import SessionLog
-from operable.host.session.registry import ALIVE, SessionHome, timestamp
+from operable.host.session.registry import SessionHome, timestamp
+from operable.host.session.turn_table import TurnMachine
 from operable.kernel.errors import Fail
 from operable.wire import events as e
 
@@ -38,19 +39,22 @@ class Limits:
 
 @dataclass(slots=True)
 class SessionContext:
-    """The shared parts. `link`, `on_collapse` and `on_idle` are set by the session that they belong to."""
+    """The shared parts. `link`, `ready` and the callbacks are set by the session that they belong to."""
 
     home: SessionHome
     log: SessionLog
     gate: Gate
-    desk: ApprovalQueue
+    approvals: ApprovalQueue
     budget: Budget
     methods: ClientMethods
     limits: Limits = field(default_factory=Limits)
     learn: Callable[[], object] = lambda: None  # called before each turn
+    machine: TurnMachine = field(default_factory=TurnMachine)
     link: AgentLink = field(init=False)
+    ready: asyncio.Future[None] = field(init=False)  # the end of the handshake
     on_collapse: Callable[[Fail], object] = field(init=False)
     on_idle: Callable[[], object] = field(init=False)
+    on_exit: Callable[[], object] = field(init=False)  # the process of the session is gone
     failure: Fail | None = None  # what the host itself could not do
     stopped: str | None = None  # why we ended the agent, where that is an error
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
@@ -58,10 +62,6 @@ class SessionContext:
     @property
     def id(self) -> str:
         return self.home.meta.id
-
-    @property
-    def alive(self) -> bool:
-        return self.home.meta.status in ALIVE
 
     @property
     def now(self) -> float:
@@ -112,9 +112,6 @@ class SessionContext:
             self.stop(problem.code, "host failure")
             self.on_collapse(problem)
 
-    def later(self, delay: float, callback: Callable[[], object]) -> asyncio.TimerHandle:
-        return asyncio.get_running_loop().call_later(delay, callback)
-
     def last_word(self, status: str, error: str | None) -> None:
         """The session is over: in the log, in the audit chain, in the registry. No caller waits any more."""
         process = self.link.process
@@ -122,7 +119,7 @@ class SessionContext:
         for task in self.tasks:
             task.cancel()
         self.methods.abandon()
-        self.desk.close()
+        self.approvals.close()
         text = f"the session has ended ({status})"
         data = {
             "status": status,

@@ -29,7 +29,7 @@ from operable.proc.command import PreparedCommand
 from operable.wire.events import AgentError, Notice
 
 # The first few say what kind of noise it is; then only its amount, when it has grown tenfold.
-NOISE_TOLD = 5
+NOISE_REPORTED = 5
 _NOISE_QUOTED = 200
 _SAID = 1000
 _NOISE_READ = 16 * 1024  # of a line that may have 32 MiB: more than a key that begins in what is quoted
@@ -195,11 +195,11 @@ class AgentLink:
         if broken is not None:
             self._on_broken(broken)
 
-    def told_noise(self, noise: Noise) -> Notice | None:
+    def noise_notice(self, noise: Noise) -> Notice | None:
         """What to report about one more line of noise: something for the first few and at each power of ten."""
         self.noise += 1
         number = str(self.noise)
-        if self.noise > NOISE_TOLD and number.rstrip("0") != "1":
+        if self.noise > NOISE_REPORTED and number.rstrip("0") != "1":
             return None
         # Masked before it is cut: half of a secret would not be known as one.
         quoted = self._redactor.text(noise.line[:_NOISE_READ].decode("utf-8", "replace"))[:_NOISE_QUOTED]

@@ -1,11 +1,11 @@
 """One conversation with one agent: turns in, events out, each durable before it is seen, under the rules that were given.
 
-Theory of operation. The link gives everything that one chunk of the agent's output meant; `took` sorts it into events and
+Theory of operation. The link gives everything that one chunk of the agent's output meant; `receive` sorts it into events and
 consequences, and `SessionContext.commit` appends the events with one write, then carries out the consequences: a question
 goes to the gate, a request is served, a turn's end is noted. Readers, the sender included, read the log. So nothing is
 shown, decided or answered that is not on disk.
 
-The session, not the agent, guarantees the shape of a turn (`operable.host.session.turns`). What the process does (exit,
+The session, not the agent, guarantees the shape of a turn (`operable.host.session.turn_table`). What the process does (exit,
 noise, lines without end) becomes events, never exceptions. Lifecycle words are those of AIP-46: starting, running, then
 exited, killed or error.
 """
@@ -18,7 +18,7 @@ from typing import Any, Self
 from operable.host.arm import CallRevised, Happening, Message, NeedsAuth, Noise, Opened, PeerError
 from operable.host.session.answers import ACTS, Answering
 from operable.host.session.approvals import Ask, Decision
-from operable.host.session.context import Consequence, SessionContext
+from operable.host.session.context import SessionContext
 from operable.host.session.link import (
     AgentLink,
     check_message,
@@ -34,7 +34,8 @@ from operable.host.session.log_files import USER_MESSAGE, Record
 from operable.host.session.registry import ERROR, EXITED, KILLED, RUNNING, SessionHome
 from operable.host.session.transport import Transport
 from operable.host.session.turn import Turn
-from operable.host.session.turns import TurnMachine
+from operable.host.session.turn_table import TurnInput
+from operable.host.session.turns import Batch, Cause, Turns
 from operable.kernel.errors import Fail
 from operable.wire import events as e
 
@@ -44,19 +45,21 @@ class Session:
 
     def __init__(
         self,
-        works: SessionContext,
+        context: SessionContext,
         make_link: Callable[["Session"], AgentLink],
         on_close: Callable[[], object] | None = None,
     ) -> None:
         self.opened: Opened | None = None
-        self._works = works
-        works.link = self._link = make_link(self)
-        works.on_collapse = self._collapse
-        works.on_idle = self._leave
-        self._course = TurnMachine(works)
-        self._answering = Answering(works, self._course)
+        self._context = context
+        self._machine = context.machine
+        context.link = self._link = make_link(self)
+        context.on_collapse = self._collapse
+        context.on_idle = self._leave
+        context.on_exit = self._exited
+        context.ready = asyncio.get_running_loop().create_future()
+        self._turns = Turns(context)
+        self._answering = Answering(context, self._turns)
         self._on_close = on_close
-        self._ready: asyncio.Future[None] | None = None
         self._closing: asyncio.Task[None] | None = None
         self._complaint = ""  # the last error that the agent reported in its protocol
 
@@ -64,16 +67,16 @@ class Session:
 
     @property
     def id(self) -> str:
-        return self._works.id
+        return self._context.id
 
     @property
     def home(self) -> SessionHome:
         """Its folder, and what is known about it."""
-        return self._works.home
+        return self._context.home
 
     @property
     def log(self) -> SessionLog:
-        return self._works.log
+        return self._context.log
 
     @property
     def status(self) -> str:
@@ -87,37 +90,37 @@ class Session:
     @property
     def running(self) -> bool:
         """Whether a turn runs."""
-        return self._course.turn is not None
+        return self._machine.has_turn
 
     @property
     def asks(self) -> list[Ask]:
         """The questions that wait for an answer."""
-        return self._works.desk.pending
+        return self._context.approvals.pending
 
     async def open(self) -> None:
         """Start the agent and shake hands; Fail with the reason, and nothing left running, when that does not work."""
-        limit = self._works.limits.handshake
-        self._ready = asyncio.get_running_loop().create_future()
+        limit = self._context.limits.handshake
         try:
             self._link.start()
             if self._link.arm.per_turn:
-                self._ready.set_result(None)
+                self._turns.feed(TurnInput.OPENED)
             async with asyncio.timeout(limit):
-                await self._ready
+                await self._context.ready
+            if self._machine.is_closed:  # it ended as soon as it was ready
+                raise session_ended(self.id, self.status)
             self.home.save(status=RUNNING, protocol=self._link.arm.name)
         except BaseException as problem:
-            failure = self._works.failure or problem  # why we ended the agent, not that it has ended
+            failure = self._context.failure or problem  # why we ended the agent, not that it has ended
             if isinstance(problem, TimeoutError):
                 failure = mute(self.home.meta.adapter_slug, limit, self._link.stderr())
             code = failure.code if isinstance(failure, Fail) else type(failure).__name__
-            self._works.stop(code, "handshake failed")
+            self._context.stop(code, "handshake failed")
             if self._link.process is not None:
                 await self._link.process.ended()
-            self._finish(ERROR, code)
+            self._finish(ERROR, self._context.stopped)
             if failure is problem:
                 raise
             raise failure from problem
-        self._course.rest()
 
     def send(self, message: str | Message, *, timeout: float | None = None) -> Turn:
         """Begin a turn. Fail conflict/TURN_RUNNING while one runs, conflict/SESSION_ENDED when the agent is gone,
@@ -126,26 +129,26 @@ class Session:
         `timeout` is for this turn, in place of `limits.turn`: beyond it the turn ends as `timeout`.
         """
         self.raise_failure()
-        if not self._works.alive or self._closing is not None:
+        if self._machine.is_closed or self._closing is not None:
             raise session_ended(self.id, self.status)
         if self.running:
             raise turn_running(self.id)
         message = Message(message) if isinstance(message, str) else message
         check_message(self.id, message.text)
-        self._works.learn()
-        self._works.commit([e.Notice(USER_MESSAGE, "the user's message", self.id, {"text": message.text})])
+        self._context.learn()
+        self._context.commit([e.Notice(USER_MESSAGE, "the user's message", self.id, {"text": message.text})])
         self.raise_failure()
-        turn = Turn(self, self.log.reader(self.log.last_id), message.text)
-        turn.limit = self._works.limits.turn if timeout is None else timeout
-        self._course.begin(turn, message)
+        limit = self._context.limits.turn if timeout is None else timeout
+        turn = Turn(self, self.log.reader(self.log.last_id), message.text, limit)
+        self._turns.begin(turn, message)
         return turn
 
     async def cancel(self) -> bool:
         """End the running turn; returns when its turn-end is in the log. False: none was running."""
-        turn = self._course.turn
+        turn = self._turns.turn
         if turn is None:
             return False
-        self._course.cancel(e.CANCELLED)
+        self._turns.feed(TurnInput.CANCELLED, Cause(e.CANCELLED))
         await turn.over.wait()
         return True
 
@@ -162,7 +165,7 @@ class Session:
         by: str = "caller",
     ) -> None:
         """Answer a question (`agent-prompt`). Fails as `ApprovalQueue.answer` does; the first answer counts."""
-        self._works.desk.answer(
+        self._context.approvals.answer(
             request_id, Decision(allowed, reason, by, option_id, content, remember, digest=digest)
         )
 
@@ -198,90 +201,79 @@ class Session:
 
     def raise_failure(self) -> None:
         """What the session itself could not do (write its log, its audit): reported to callers that wait for events."""
-        if self._works.failure is not None:
-            raise self._works.failure
+        if self._context.failure is not None:
+            raise self._context.failure
 
     # --- what the agent does
 
-    def took(self, happenings: list[Happening]) -> None:
+    def receive(self, happenings: list[Happening]) -> None:
         """Everything that one chunk of the agent's output meant."""
-        self._course.heard()
-        shown: list[e.AnyEvent] = []
-        then: list[Consequence] = []
-        course = self._course
+        machine = self._machine
+        if machine.is_closed:
+            return
+        self._turns.heard()
+        batch = Batch()
         for happening in happenings:
-            if type(happening) is e.TextDelta and not course.stale:  # most of everything, by far
-                shown.append(happening)
+            if type(happening) is e.TextDelta and not machine.is_stale:  # most of everything, by far
+                batch.shown.append(happening)
                 continue
-            if then and isinstance(happening, e.TurnEnd):
+            if batch.then and isinstance(happening, e.TurnEnd):
                 # What came before may end the turn in another way (the alarm): a turn has one end, and that one.
-                self._works.commit(shown, then)
-                shown, then = [], []
-            self._sort(happening, shown, then)
-        self._works.commit(shown, then)
+                self._context.commit(batch.shown, batch.then)
+                batch = Batch()
+            self._sort(happening, batch)
+        self._context.commit(batch.shown, batch.then)
 
     def ended(self, process: Transport) -> None:
         """A process is gone: the agent's, or that of one turn."""
         status = None if process.end is None else process.end.status
         if process.too_long is not None:
-            self._works.commit([e.AgentError(e.Failure(process.too_long, "line_too_long"), self.id)])
-        self.took([self._link.with_stderr(happening, status) for happening in self._link.eof(status)])
-        self._course.process_ended(f"the agent ended{how(status)} in the middle of a turn")
+            self._context.commit([e.AgentError(e.Failure(process.too_long, "line_too_long"), self.id)])
+        self.receive([self._link.with_stderr(happening, status) for happening in self._link.eof(status)])
+        agent, complaint = self.home.meta.adapter_slug, self._link.masked(self._complaint)
+        cause = Cause(
+            e.ERROR,
+            "agent_exited",
+            f"the agent ended{how(status)} in the middle of a turn",
+            failure=exited(agent, status, self._link.stderr(), complaint),
+        )
+        self._turns.feed(TurnInput.TURN_EXITED if self._link.arm.per_turn else TurnInput.EXITED, cause)
         if self._link.arm.per_turn:
-            return
-        if self._ready is not None and not self._ready.done():
-            agent, said = self.home.meta.adapter_slug, self._link.masked(self._complaint)
-            self._ready.set_exception(exited(agent, status, self._link.stderr(), said))
-        elif self._works.stopped is not None:
-            self._finish(ERROR, self._works.stopped)
-        elif self._closing is None:
-            self._finish(EXITED if status == 0 else KILLED if (status or 0) < 0 else ERROR)
+            self._context.stopped = None  # the process that we ended is gone; the next turn has its own
 
     def broke(self, error: PeerError) -> None:
         """The agent broke its protocol: the session cannot go on."""
-        if self._ready is not None and not self._ready.done():
-            failure = Fail(
-                "io", "AGENT_PROTOCOL_ERROR", error.message, target=error.code, stderr=self._link.stderr()
-            )
-            self._ready.set_exception(failure)
-        elif self._course.turn is not None and self._course.turn.begun:
-            self._course.end(e.ERROR, error.code, error.message)
-        else:
-            self._works.commit([self._works.fail(error.code, error.message)])
-        self._works.stop(error.code, "protocol error")
+        stderr = self._link.stderr()
+        failure = Fail("io", "AGENT_PROTOCOL_ERROR", error.message, target=error.code, stderr=stderr)
+        self._turns.feed(TurnInput.BROKEN, Cause(e.ERROR, error.code, error.message, failure=failure))
 
-    def _sort(self, happening: Happening, shown: list[e.AnyEvent], then: list[Consequence]) -> None:
+    def _sort(self, happening: Happening, batch: Batch) -> None:
         """Where a happening belongs: among the events, among the consequences, or both."""
-        kind, course = type(happening), self._course
+        kind = type(happening)
         if isinstance(happening, Noise):
-            notice = self._link.told_noise(happening)
+            notice = self._link.noise_notice(happening)
             if notice is not None:
-                shown.append(notice)
+                batch.shown.append(notice)
         elif isinstance(happening, e.TurnEnd):
-            course.sort_end(happening, shown, then)
-        elif course.stale and kind in _OF_A_TURN:
-            course.dropped += 1
-            self._sort_stale(happening, then)
+            self._turns.sort(TurnInput.ENDED, Cause(happening.reason, end=happening), batch)
+        elif self._machine.is_stale and kind in _OF_A_TURN:
+            self._turns.dropped += 1
+            if kind in ACTS:  # it is not shown, but the rules are the same
+                act = self._answering.refuse if kind is e.AgentPrompt else self._answering.act
+                batch.then.append((act, happening))
         else:
             if isinstance(happening, e.AnyEvent):
-                shown.append(happening)
+                batch.shown.append(happening)
             elif isinstance(happening, CallRevised):
-                shown.append(happening.notice)
+                batch.shown.append(happening.notice)
             if isinstance(happening, e.AgentError):
                 self._complaint = happening.error.message
             if kind in ACTS:
-                then.append((self._answering.act, happening))
+                batch.then.append((self._answering.act, happening))
             elif kind is Opened:
-                then.append((self._opened, happening))
+                batch.then.append((self._opened, happening))
             elif kind is NeedsAuth:
-                then.append((self._needs_auth, happening))
-
-    def _sort_stale(self, happening: Happening, then: list[Consequence]) -> None:
-        """What the agent does after its turn has ended: it is not shown, but the rules are the same."""
-        if isinstance(happening, e.AgentPrompt):
-            then.append((self._answering.refuse, happening))
-        elif type(happening) in ACTS:
-            then.append((self._answering.act, happening))
+                batch.then.append((self._needs_auth, happening))
 
     def _opened(self, opened: Opened) -> None:
         known = self.opened = opened if self.opened is None else self.opened.then(opened)
@@ -291,23 +283,21 @@ class Session:
             agent_name=known.agent_name,
             agent_version=known.agent_version,
         )
-        if self._ready is not None and not self._ready.done():
-            self._ready.set_result(None)
+        self._turns.feed(TurnInput.OPENED)
 
     def _needs_auth(self, needs: NeedsAuth) -> None:
-        if self._ready is None or self._ready.done():
-            self._works.commit([e.AgentError(e.Failure(needs.message, "auth_required"), self.id)])
-            return
-        agent = self.home.meta.adapter_slug
-        self._ready.set_exception(needs_auth(agent, needs.message, needs.methods))
+        failure = needs_auth(self.home.meta.adapter_slug, needs.message, needs.methods)
+        self._turns.feed(
+            TurnInput.AUTH_NEEDED, Cause(e.ERROR, "auth_required", needs.message, failure=failure)
+        )
 
     # --- ends
 
     async def _shut(self) -> None:
         if self.running:
             await self.cancel()
-        await self._works.methods.close()
-        if self._works.alive:
+        await self._context.methods.close()
+        if not self._machine.is_closed:
             await self._link.leave()
         elif self._link.process is not None:
             await self._link.process.ended()  # it was asked to end, or is gone
@@ -321,18 +311,26 @@ class Session:
             self._closing = asyncio.get_running_loop().create_task(self._shut())
         return self._closing
 
+    def _exited(self) -> None:
+        """The process of the session is gone."""
+        process = self._link.process
+        status = None if process is None or process.end is None else process.end.status
+        if self._context.stopped is not None:
+            self._finish(ERROR, self._context.stopped)
+        elif self._closing is None:
+            self._finish(EXITED if status == 0 else KILLED if (status or 0) < 0 else ERROR)
+
     def _finish(self, status: str, error: str | None = None) -> None:
         """The session is over, once."""
-        if not self._works.alive:
+        if self._machine.is_closed:
             return
-        self._course.clear()
-        self._works.last_word(status, error)
+        self._turns.feed(TurnInput.CLOSED)
+        self._context.last_word(status, error)
         if self._on_close is not None:
             self._on_close()
 
     def _collapse(self, problem: Fail) -> None:
         """What must be kept cannot be kept: release waiting callers."""
-        self._course.abandon()
         self._finish(ERROR, problem.code)
 
 

@@ -9,13 +9,10 @@ from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
-from operable.host.session.log import LogReader
+from operable.host.session.log import LogReader, SessionLog
 from operable.wire.events import AgentError, AnyEvent, Failure, TextDelta, ToolCall, TurnEnd, Usage
-
-if TYPE_CHECKING:
-    from operable.host.session.session import Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +32,21 @@ class TurnResult:
         return self.reason == "completed"
 
 
+class TurnOwner(Protocol):
+    """What a turn needs of its session."""
+
+    @property
+    def log(self) -> SessionLog: ...
+    async def cancel(self) -> bool: ...
+    def raise_failure(self) -> None: ...
+
+
 class Turn:
     """The events of one turn, each durable before it is here; ends after its turn-end."""
 
-    def __init__(self, session: "Session", reader: LogReader, text: str) -> None:
-        self.begun = False  # the message has gone to the agent
+    def __init__(self, session: TurnOwner, reader: LogReader, text: str, limit: float | None = None) -> None:
         self.text = text  # what was sent
-        self.limit: float | None = None  # seconds that it may take
+        self.limit = limit  # seconds that it may take
         self.end: TurnEnd | None = None
         self.over = asyncio.Event()  # the turn-end is in the log
         self._session = session

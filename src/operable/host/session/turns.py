@@ -1,12 +1,13 @@
-"""The course of a turn: it begins once, ends once, and in bounded time, whatever the agent does.
+"""Carries out what the table of turns says: a turn begins once, ends once, and in bounded time, whatever the agent does.
 
-Two facts are kept apart: whether the sender's turn runs (`turn`), and whether the arm is in a turn (`busy`). They differ
-after a cancel that the agent has not answered: the turn has ended for its sender, the agent still works, and what it says
-meanwhile is `stale`: left out, counted, and reported when it comes to rest. Until then the next message waits.
+`feed` gives `operable.host.session.turn_table` what happened. Each action of the row adds events to the batch, which is
+logged first, or a consequence, which follows. So nothing is shown, answered or sent that is not on disk; only to end the
+agent or to stop reading it needs no record. The timers of a state are started and stopped here.
 """
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -16,258 +17,319 @@ from operable.host.session.budget import Exceeded
 from operable.host.session.context import Consequence, SessionContext
 from operable.host.session.registry import timestamp
 from operable.host.session.turn import Turn
+from operable.host.session.turn_table import TIMERS, TurnAction, TurnInput, TurnTimer
 from operable.kernel.errors import Fail
 from operable.wire import events as e
 
 _CHOICES = (e.Choice("allow", "Go on", "allow_once"), e.Choice("deny", "Stop", "reject_once"))
 
 
-class TurnMachine:
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What an input is about: the reason of a turn-end, an error, the agent's turn-end, a limit, a failed start."""
+
+    reason: str = e.ERROR
+    code: str | None = None
+    text: str = ""
+    end: e.TurnEnd | None = None
+    exceeded: Exceeded | None = None
+    failure: Fail | None = None
+
+
+_NO_CAUSE = Cause()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Events for the log, and what is done once they are in it."""
+
+    shown: list[e.AnyEvent] = field(default_factory=list)
+    then: list[Consequence] = field(default_factory=list)
+
+
+class Turns:
     """The turns of one session, one after the other."""
 
-    def __init__(self, works: SessionContext) -> None:
+    def __init__(self, context: SessionContext) -> None:
         self.turn: Turn | None = None
-        self.busy = False
-        self.stale = False
-        self.ending: str | None = None  # why we are cancelling: the reason that the turn-end is to have
         self.dropped = 0
-        self.last_heard = 0.0
-        self._works = works
+        self._context = context
+        self._message = Message("")  # of `turn`, until it is sent
+        self._ending: str | None = None  # why we are cancelling: the reason that the turn-end is to have
+        self._last_heard = 0.0
         self._is_quiet = False
-        self._timers: dict[str, asyncio.TimerHandle] = {}
-        self._settled: asyncio.Event | None = None
-
-    def heard(self) -> None:
-        self.last_heard = self._works.now
-        self._is_quiet = False
-
-    def rest(self) -> None:
-        """No turn runs: from now on the session may be idle for so long."""
-        limit = self._works.limits.idle
-        if limit is not None and limit != float("inf"):
-            self._set("idle", limit, lambda: self._idle(limit))
-
-    def _idle(self, limit: float) -> None:
-        if self.turn is None and self._works.alive:
-            text = f"no turn for {limit:g} s: the session is ended"
-            self._works.commit([e.Notice("idle_timeout", text, self._works.id)])
-            self._works.on_idle()
-
-    # --- beginning
+        self._timers: dict[TurnTimer, asyncio.TimerHandle] = {}
+        self._actions: dict[TurnAction, Callable[[Cause, Batch], None]] = {
+            TurnAction.READY: self._ready,
+            TurnAction.REFUSE_START: self._refuse_start,
+            TurnAction.CHECK_BUDGET: self._check_budget,
+            TurnAction.ASK_BUDGET: self._ask_budget,
+            TurnAction.BEGIN: self._begin,
+            TurnAction.PAUSE: self._pause,
+            TurnAction.RESUME: self._resume,
+            TurnAction.STOP_TURN: self._stop_turn,
+            TurnAction.REPORT: self._report,
+            TurnAction.SHOW_END: self._show_end,
+            TurnAction.SHOW_SETTLED: self._show_settled,
+            TurnAction.SHOW_LATE: self._show_late,
+            TurnAction.END: self._end,
+            TurnAction.KILL: self._kill,
+            TurnAction.LEAVE: self._leave,
+            TurnAction.FINISH: self._finish,
+            TurnAction.ABANDON: self._abandon,
+        }
+        self._rings: dict[TurnTimer, Callable[[], None]] = {
+            TurnTimer.IDLE: self._idle_over,
+            TurnTimer.WATCH: self._watch,
+            TurnTimer.TURN: self._turn_over,
+            TurnTimer.BUDGET: self.check_limits,
+            TurnTimer.GRACE: self._grace_over,
+            TurnTimer.SETTLE: self._settle_over,
+        }
 
     def begin(self, turn: Turn, message: Message) -> None:
         """Send the message now, or when the agent is at rest and the budget allows it."""
-        self.turn = turn
-        self._drop("idle")
-        if self.busy or self._works.budget.exceeded(next_turn=True):
-            self._works.spawn(self._begin_later(turn, message))
-        else:
-            self._begin_now(turn, message)
+        self.turn, self._message = turn, message
+        self.feed(TurnInput.SENT)
 
-    def _begin_now(self, turn: Turn, message: Message) -> None:
-        works = self._works
-        self.ending = None
+    def feed(self, happened: TurnInput, cause: Cause = _NO_CAUSE) -> None:
+        """Do what the table says about it."""
+        batch = Batch()
+        self.sort(happened, cause, batch)
+        self._context.commit(batch.shown, batch.then)
+
+    def sort(self, happened: TurnInput, cause: Cause, batch: Batch) -> None:
+        """Add what the table says about it to a batch that the caller commits."""
+        actions = self._context.machine.feed(happened)
+        self._set_timers()
+        for action in actions:
+            self._actions[action](cause, batch)
+
+    def heard(self) -> None:
+        self._last_heard = self._context.now
+        self._is_quiet = False
+
+    def check_limits(self) -> None:
+        """Pause and ask when a budget is used up in the middle of a turn."""
+        exceeded = self._context.budget.exceeded()
+        if exceeded is not None:
+            self.feed(TurnInput.LIMIT_REACHED, _over(exceeded))
+        else:  # a timer may be early by a hair
+            self._set_timers()
+
+    # --- actions: beginning
+
+    def _ready(self, _cause: Cause, _batch: Batch) -> None:
+        if not self._context.ready.done():
+            self._context.ready.set_result(None)
+
+    def _refuse_start(self, cause: Cause, _batch: Batch) -> None:
+        if not self._context.ready.done() and cause.failure is not None:
+            self._context.ready.set_exception(cause.failure)
+
+    def _check_budget(self, _cause: Cause, batch: Batch) -> None:
+        batch.then.append((self._weigh, None))
+
+    def _weigh(self, _: None) -> None:
+        exceeded = self._context.budget.exceeded(next_turn=True)
+        self.feed(TurnInput.WITHIN_BUDGET if exceeded is None else TurnInput.OVER_BUDGET, _over(exceeded))
+
+    def _ask_budget(self, cause: Cause, _batch: Batch) -> None:
+        if self.turn is not None and cause.exceeded is not None:
+            self._context.spawn(self._ask(self.turn, cause.exceeded))
+
+    async def _ask(self, turn: Turn, exceeded: Exceeded) -> None:
+        context = self._context
+        if turn is not self.turn:  # it has ended in the same chunk: the next turn asks
+            return
+        answer = context.gate.budget_ask(exceeded.text)
+        if isinstance(answer, Ask):
+            context.approvals.put(answer)
+            context.commit([e.AgentPrompt(context.id, answer.id, _CHOICES, answer.text)])
+            answer = await context.approvals.wait(answer.id)
+        context.gate.record.note("agent.budget", exceeded.text, allowed=answer.allowed, by=answer.by)
+        if answer.allowed:
+            context.budget.grant(exceeded.what)
+        if turn is self.turn:
+            self.feed(TurnInput.GRANTED if answer.allowed else TurnInput.DENIED, _over(exceeded))
+
+    def _begin(self, _cause: Cause, batch: Batch) -> None:
+        batch.then.append((self._send, self._message))
+
+    def _send(self, message: Message) -> None:
+        context = self._context
         self.dropped = 0
-        works.budget.turn_began()
-        works.home.meta.turns += 1
-        turn.begun = self.busy = True
+        context.budget.turn_began()
+        context.home.meta.turns += 1
         self.heard()
         try:
-            works.gate.begin_turn(message.text)
-            works.link.send(message)
-        except Fail as problem:
-            self.busy = False
-            self.end(e.ERROR, problem.code.lower(), problem.message)
-            return
-        self._set("watch", min(works.limits.quiet, works.limits.silence), self._watch)
-        if turn.limit is not None:
-            limit = turn.limit
-            self._set("turn", limit, lambda: self._out_of_time(f"the turn took longer than {limit:g} s"))
-        left = works.budget.seconds_left()
-        if left is not None:
-            self._set("budget", left, self.check_budget)
+            context.gate.begin_turn(message.text)
+            context.link.send(message)
+        except Fail as failure:
+            self.feed(TurnInput.UNSENDABLE, Cause(e.ERROR, failure.code.lower(), failure.message))
 
-    async def _begin_later(self, turn: Turn, message: Message) -> None:
-        works = self._works
-        if self.busy:
-            self._settled = self._settled or asyncio.Event()
-            await self._settled.wait()
-        while turn is self.turn and (over := works.budget.exceeded(next_turn=True)):
-            if not await self._granted(over):
-                if turn is self.turn:
-                    reason = e.MAX_TURNS if over.what == "turns" else e.CANCELLED
-                    self.end(reason, f"budget_{over.what}", over.text)
-                return
-        if turn is self.turn and works.alive:
-            self._begin_now(turn, message)
+    # --- actions: the way to an end
 
-    # --- ending
+    def _pause(self, _cause: Cause, _batch: Batch) -> None:
+        self._context.link.pause()
 
-    def sort_end(self, end: e.TurnEnd, shown: list[e.AnyEvent], then: list[Consequence]) -> None:
-        """What the arm's turn-end means: the end of the turn, or rest after one that has ended already."""
-        if not self.busy:
-            shown.append(e.Notice("late_turn_end", "a turn-end without a turn", self._works.id))
-            return
-        self.busy = False
-        if self.stale:
-            self.stale = False
-            text = f"the agent is idle again; {self.dropped} events of the cancelled turn were left out"
-            shown.append(e.Notice("turn_settled", text, self._works.id, {"dropped": self.dropped}))
-            then.append((self._settle, None))
-            return
-        if self.ending is not None:
-            end = msgspec.structs.replace(end, reason=self.ending)
-        shown.append(end)
-        then.append((self._over, end))
+    def _resume(self, _cause: Cause, _batch: Batch) -> None:
+        self._context.link.resume_reading()
 
-    def end(self, reason: str, code: str | None = None, text: str = "") -> None:
+    def _stop_turn(self, cause: Cause, batch: Batch) -> None:
+        self._ending = cause.reason
+        batch.then.append((self._cancel, None))
+
+    def _cancel(self, _: None) -> None:
+        context = self._context
+        context.gate.cancel_turn()
+        context.approvals.withdraw(reason="the turn was cancelled")
+        context.methods.turn_ended(cancelled=True)
+        context.link.cancel()
+
+    def _report(self, cause: Cause, batch: Batch) -> None:
+        if cause.code is not None:
+            batch.shown.append(self._context.fail(cause.code, cause.text))
+
+    def _show_end(self, cause: Cause, batch: Batch) -> None:
+        end = cause.end or e.TurnEnd(self._context.id, cause.reason)
+        if self._ending is not None:
+            end = msgspec.structs.replace(end, reason=self._ending)
+        batch.shown.append(end)
+        batch.then.append((self._conclude, end))
+
+    def _show_settled(self, _cause: Cause, batch: Batch) -> None:
+        text = f"the agent is idle again; {self.dropped} events of the cancelled turn were left out"
+        batch.shown.append(e.Notice("turn_settled", text, self._context.id, {"dropped": self.dropped}))
+
+    def _show_late(self, _cause: Cause, batch: Batch) -> None:
+        batch.shown.append(e.Notice("late_turn_end", "a turn-end without a turn", self._context.id))
+
+    def _end(self, cause: Cause, batch: Batch) -> None:
         """End the turn from this side: what is open is closed, the reason reported, then the turn-end."""
-        works = self._works
-        told = "the turn ended before this tool gave a result"
+        context = self._context
+        text = "the turn ended before this tool gave a result"
         results = [
-            e.ToolResult(works.id, call.tool_call_id, told, is_error=True) for call in works.gate.open_calls()
+            e.ToolResult(context.id, call.tool_call_id, text, is_error=True)
+            for call in context.gate.open_calls()
         ]
-        errors = [] if code is None else [works.fail(code, text)]
-        end = e.TurnEnd(works.id, reason)
-        self.stale = self.busy
-        then: list[Consequence] = [(works.gate.tool_finished, result) for result in results]
-        works.commit([*results, *errors, end], [*then, (self._over, end)])
-        if self.stale:
-            kill = works.link.opening.quirks.get("cancel") == "kill"
-            self._set("settle", 0.0 if kill else works.limits.settle, self._never_settled)
+        batch.shown.extend(results)
+        batch.then.extend((context.gate.tool_finished, result) for result in results)
+        self._report(cause, batch)
+        end = e.TurnEnd(context.id, cause.reason)
+        batch.shown.append(end)
+        batch.then.append((self._conclude, end))
 
-    def process_ended(self, text: str) -> None:
-        """The agent's process is gone, and with it whatever it was doing."""
-        self.busy = self.stale = False
-        self._settle()
-        if self.turn is not None and (self.turn.begun or not self._works.link.arm.per_turn):
-            self.end(e.ERROR, "agent_exited", text)
-
-    def abandon(self) -> None:
-        """The agent will never report the end of this turn: let its sender go."""
-        turn, self.turn = self.turn, None
-        self.clear()
-        if turn is not None:
-            turn.over.set()
-
-    def _over(self, end: e.TurnEnd) -> None:
+    def _conclude(self, end: e.TurnEnd) -> None:
         """The turn-end is in the log: the sender may go on."""
-        works = self._works
+        context = self._context
         turn, self.turn = self.turn, None
-        self.clear()
-        self.rest()
-        works.gate.end_turn()
-        works.desk.withdraw()
-        works.methods.turn_ended(cancelled=end.reason != e.COMPLETED)
-        works.budget.turn_ended(end)
+        self._ending = None
+        context.gate.end_turn()
+        context.approvals.withdraw()
+        context.methods.turn_ended(cancelled=end.reason != e.COMPLETED)
+        context.budget.turn_ended(end)
         if turn is not None:
             turn.over.set()
-            works.gate.record.end_turn(end, turn.text)
-        works.home.save(last_output_at=timestamp())
-        works.log.sync()
+            context.gate.record.end_turn(end, turn.text)
+        context.home.save(last_output_at=timestamp())
+        context.log.sync()
 
-    # --- cancelling
+    def _kill(self, cause: Cause, _batch: Batch) -> None:
+        code = cause.code or cause.reason
+        self._context.stop(code, code.replace("_", " "))
 
-    def cancel(self, reason: str) -> None:
-        """Ask the agent to end the turn; if it does not within the grace, it ends for its sender anyway."""
-        works, turn = self._works, self.turn
-        if turn is None or self.ending is not None:
-            return
-        if not turn.begun:
-            works.desk.withdraw(reason="the turn was cancelled")
-            self.end(reason)
-            return
-        self.ending = reason
-        works.link.resume_reading()
-        self._set("cancel", works.limits.cancel_grace, self._unanswered)
-        works.gate.cancel_turn()
-        works.desk.withdraw(reason="the turn was cancelled")
-        works.methods.turn_ended(cancelled=True)
-        works.link.cancel()
+    def _leave(self, cause: Cause, batch: Batch) -> None:
+        batch.shown.append(e.Notice("idle_timeout", cause.text, self._context.id))
+        batch.then.append((lambda _: self._context.on_idle(), None))
 
-    def _unanswered(self) -> None:
-        if self.turn is not None:
-            self.end(self.ending or e.CANCELLED)
+    def _finish(self, _cause: Cause, batch: Batch) -> None:
+        batch.then.append((lambda _: self._context.on_exit(), None))
 
-    def _never_settled(self) -> None:
-        text = "the agent did not stop after a cancelled turn and was ended"
-        self._works.commit([self._works.fail("cancel_unanswered", text)])
-        self._works.stop("cancel_unanswered", "cancel unanswered")
+    def _abandon(self, _cause: Cause, _batch: Batch) -> None:
+        self._context.ready.cancel()  # the caller of a start gets `failure`
+        turn, self.turn = self.turn, None
+        if turn is not None:
+            turn.over.set()
 
-    def _settle(self, _: object = None) -> None:
-        self._drop("settle")
-        if self._settled is not None:
-            self._settled.set()
-            self._settled = None
+    # --- time
 
-    # --- time and money
+    def _set_timers(self) -> None:
+        """Stop the timers that the state does not have, and start those that do not run yet."""
+        wanted = TIMERS[self._context.machine.state]
+        for timer in [timer for timer in self._timers if timer not in wanted]:
+            self._timers.pop(timer).cancel()
+        for timer in wanted - self._timers.keys():
+            delay = self._delay(timer)
+            if delay is not None:
+                self._start(timer, delay)
+
+    def _start(self, timer: TurnTimer, delay: float) -> None:
+        if timer in self._timers:
+            self._timers[timer].cancel()
+
+        def ring() -> None:
+            self._timers.pop(timer, None)
+            self._rings[timer]()
+
+        self._timers[timer] = asyncio.get_running_loop().call_later(delay, ring)
+
+    def _delay(self, timer: TurnTimer) -> float | None:
+        """Seconds; None: it never rings."""
+        limits = self._context.limits
+        match timer:
+            case TurnTimer.IDLE:
+                return None if limits.idle == float("inf") else limits.idle
+            case TurnTimer.WATCH:
+                return min(limits.quiet, limits.silence)
+            case TurnTimer.TURN:
+                return None if self.turn is None else self.turn.limit
+            case TurnTimer.BUDGET:
+                left = self._context.budget.seconds_left()
+                return None if left is None else max(0.01, left)
+            case TurnTimer.GRACE:
+                return limits.cancel_grace
+            case TurnTimer.SETTLE:
+                return 0.0 if self._context.link.opening.quirks.get("cancel") == "kill" else limits.settle
 
     def _watch(self) -> None:
         """Has the agent said anything? Waiting for an answer of ours is not silence."""
-        works = self._works
-        if works.desk.pending or works.methods.busy:
-            self.last_heard = works.now
-        idle = works.now - self.last_heard
-        if idle >= works.limits.silence:
+        context, limits = self._context, self._context.limits
+        if context.approvals.pending or context.methods.busy:
+            self._last_heard = context.now
+        idle = context.now - self._last_heard
+        if idle >= limits.silence:
             self._out_of_time(f"the agent said nothing for {idle:.0f} s")
             return
-        if idle >= works.limits.quiet and not self._is_quiet:
+        if idle >= limits.quiet and not self._is_quiet:
             self._is_quiet = True
-            text = (
-                f"the agent has said nothing for {idle:.0f} s; the turn ends after {works.limits.silence:g} s"
-            )
-            works.commit([e.Notice("quiet", text, works.id)])
-        until = works.limits.silence if self._is_quiet else min(works.limits.quiet, works.limits.silence)
-        self._set("watch", max(0.01, until - idle), self._watch)
+            text = f"the agent has said nothing for {idle:.0f} s; the turn ends after {limits.silence:g} s"
+            context.commit([e.Notice("quiet", text, context.id)])
+        until = limits.silence if self._is_quiet else min(limits.quiet, limits.silence)
+        if TurnTimer.WATCH in TIMERS[context.machine.state]:
+            self._start(TurnTimer.WATCH, max(0.01, until - idle))
+
+    def _turn_over(self) -> None:
+        if self.turn is not None:
+            self._out_of_time(f"the turn took longer than {self.turn.limit:g} s")
 
     def _out_of_time(self, text: str) -> None:
-        self._works.commit([self._works.fail("turn_timeout", text)])
-        self.cancel(e.TIMEOUT)
+        self.feed(TurnInput.TIMED_OUT, Cause(e.TIMEOUT, "turn_timeout", text))
 
-    def check_budget(self) -> None:
-        """Pause and ask when a limit is reached in the middle of a turn."""
-        over = self._works.budget.exceeded()
-        left = self._works.budget.seconds_left()
-        if over is None and left is not None and self.turn is not None:
-            self._set("budget", max(0.01, left), self.check_budget)  # a timer may be early by a hair
-        if over is not None and self.turn is not None and self.turn.begun and self.ending is None:
-            self._works.link.pause()
-            self._works.spawn(self._over_budget(self.turn, over))
+    def _grace_over(self) -> None:
+        self.feed(TurnInput.GRACE_OVER, Cause(self._ending or e.CANCELLED))
 
-    async def _over_budget(self, turn: Turn, over: Exceeded) -> None:
-        works = self._works
-        if await self._granted(over):
-            works.link.resume_reading()
-            left = works.budget.seconds_left()
-            if left is not None and turn is self.turn:
-                self._set("budget", left, self.check_budget)
-        elif turn is self.turn:
-            works.commit([e.AgentError(e.Failure(over.text, f"budget_{over.what}"), works.id)])
-            self.cancel(e.CANCELLED)
+    def _settle_over(self) -> None:
+        text = "the agent did not stop after a cancelled turn and was ended"
+        self.feed(TurnInput.SETTLE_OVER, Cause(e.ERROR, "cancel_unanswered", text))
 
-    async def _granted(self, over: Exceeded) -> bool:
-        works = self._works
-        found = works.gate.budget_ask(over.text)
-        if isinstance(found, Ask):
-            works.desk.put(found)
-            works.commit([e.AgentPrompt(works.id, found.id, _CHOICES, found.text)])
-            found = await works.desk.wait(found.id)
-        works.gate.record.note("agent.budget", over.text, allowed=found.allowed, by=found.by)
-        if found.allowed:
-            works.budget.grant(over.what)
-        return found.allowed
+    def _idle_over(self) -> None:
+        text = f"no turn for {self._context.limits.idle:g} s: the session is ended"
+        self.feed(TurnInput.IDLE_OVER, Cause(text=text))
 
-    def _set(self, name: str, delay: float, callback: Callable[[], object]) -> None:
-        self._drop(name)
-        self._timers[name] = self._works.later(delay, callback)
 
-    def _drop(self, name: str) -> None:
-        timer = self._timers.pop(name, None)
-        if timer is not None:
-            timer.cancel()
-
-    def clear(self) -> None:
-        """Wait for nothing any more."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+def _over(exceeded: Exceeded | None) -> Cause:
+    if exceeded is None:
+        return Cause()
+    reason = e.MAX_TURNS if exceeded.what == "turns" else e.CANCELLED
+    return Cause(reason, f"budget_{exceeded.what}", exceeded.text, exceeded=exceeded)

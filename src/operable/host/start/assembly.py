@@ -116,11 +116,11 @@ def _session(
         kinds_of_mode=start.kinds_of_mode,
         secrets=start.secrets,
     )
-    works = SessionContext(
+    context = SessionContext(
         home=home,
         log=SessionLog(home.folder, secrets=start.secrets),
         gate=gate,
-        desk=ApprovalQueue(
+        approvals=ApprovalQueue(
             home.folder,
             timeout=policy.ask_timeout or TIMEOUT,
             on_ask=start.on_ask,
@@ -138,10 +138,10 @@ def _session(
         limits=start.limits,
         learn=start.learn,
     )
-    works.desk.on_damaged = lambda ask_id, text: works.commit(
-        [Notice("answer_damaged", text, works.id, {"toolCallId": ask_id})]
+    context.approvals.on_damaged = lambda ask_id, text: context.commit(
+        [Notice("answer_damaged", text, context.id, {"toolCallId": ask_id})]
     )
-    session = Session(works, lambda session: _link(start, opening, session), start.on_close)
+    session = Session(context, lambda session: _link(start, opening, session), start.on_close)
     gate.record.begin_session(f"{start.agent} in {start.workspace}", arm=start.arm.name)
     return session
 
@@ -151,7 +151,7 @@ def _link(start: Start, opening: Opening, session: Session) -> AgentLink:
         start.arm,
         start.spawn,
         opening,
-        on_happenings=session.took,
+        on_happenings=session.receive,
         on_ended=session.ended,
         on_broken=session.broke,
         connect=start.connect,
