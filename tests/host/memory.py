@@ -59,7 +59,7 @@ class MemoryAgent:
     def resume(self) -> None:
         held, self._paused = self._paused or [], None
         for chunk in held:
-            self._loop.call_soon(self._took, chunk)
+            self._loop.call_soon(self._read, chunk)
 
     def interrupt(self, cause: str) -> None:
         self.kill(cause)
@@ -86,7 +86,7 @@ class MemoryAgent:
 
     def said(self, chunk: bytes) -> None:
         """From the thread of the agent."""
-        self._loop.call_soon_threadsafe(self._took, chunk)
+        self._loop.call_soon_threadsafe(self._read, chunk)
 
     def _play(self) -> None:
         status = 1  # of a player that fails, which its thread then reports
@@ -99,7 +99,7 @@ class MemoryAgent:
         finally:
             self._loop.call_soon_threadsafe(self._over, status)
 
-    def _took(self, chunk: bytes) -> None:
+    def _read(self, chunk: bytes) -> None:
         if self._paused is not None:
             self._paused.append(chunk)
         elif lines := self._splitter.feed(chunk):

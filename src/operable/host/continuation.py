@@ -114,8 +114,8 @@ class Conversations:
     def _let_go(self) -> None:
         oldest = next((key for key, kept in self._kept.items() if kept.is_idle), None)
         if oldest is None:
-            told = f"all {self._at_most} conversations have a turn that runs"
-            raise Fail("temporary", "TOO_MANY_CONVERSATIONS", told, hint="try again when one has ended")
+            text = f"all {self._at_most} conversations have a turn that runs"
+            raise Fail("temporary", "TOO_MANY_CONVERSATIONS", text, hint="try again when one has ended")
         task = asyncio.get_running_loop().create_task(_end(self._kept.pop(oldest)))
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)

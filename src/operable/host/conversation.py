@@ -37,7 +37,7 @@ _QUOTED: Final = 200  # characters of what came at the wrong moment
 
 
 class Conversation:
-    """The books of one connection."""
+    """The state of one connection."""
 
     def __init__(self) -> None:
         self.session_id = ""
@@ -46,7 +46,7 @@ class Conversation:
         self.failed = False  # the last thing of this turn was an error
         self._written: list[bytes] = []
         self._calls: dict[str, bool] = {}  # of this turn; True: still without result
-        self._told: dict[str, ToolCall] = {}  # the same, as they were reported last
+        self._reported: dict[str, ToolCall] = {}  # the same, as they were reported last
         self._denied: set[str] = set()
         self._abandoned: deque[str] = deque(maxlen=_REMEMBERED)
         self._seen: deque[str] = deque(maxlen=_REMEMBERED)  # calls of all turns, and between them
@@ -102,7 +102,7 @@ class Conversation:
         """A tool call; the same one a second time is nothing new, and what is left out then is as it was."""
         kind = kind if kind in TOOL_KINDS else "other"
         if call_id in self._calls:
-            before = self._told[call_id]
+            before = self._reported[call_id]
             call = replace(
                 before,
                 tool_name=name or before.tool_name,
@@ -110,7 +110,7 @@ class Conversation:
                 kind=kind if kind != "other" else before.kind,
                 locations=tuple(locations) or before.locations,
             )
-            self._told[call_id] = call
+            self._reported[call_id] = call
             return [] if call == before else [CallRevised(call)]
         self.failed = False
         arguments = {} if arguments is None else arguments
@@ -119,7 +119,7 @@ class Conversation:
             return self.call_late(call)
         self._seen.append(call_id)
         self._calls[call_id] = True
-        self._told[call_id] = call
+        self._reported[call_id] = call
         return [call]
 
     def knows(self, call_id: str) -> bool:
@@ -191,11 +191,11 @@ class Conversation:
         for call_id, is_open in self._calls.items():
             if is_open:
                 is_denied = call_id in self._denied
-                told = "denied" if is_denied else "The turn ended before this tool gave a result."
-                closed.append(ToolResult(self.session_id, call_id, told, is_error=True, denied=is_denied))
+                text = "denied" if is_denied else "The turn ended before this tool gave a result."
+                closed.append(ToolResult(self.session_id, call_id, text, is_error=True, denied=is_denied))
                 self._abandoned.append(call_id)
         self._calls.clear()
-        self._told.clear()
+        self._reported.clear()
         self._denied.clear()
         self.running = self.cancelling = self.failed = False
         return [*closed, TurnEnd(self.session_id, reason, stop if stop != reason else None, usage)]
@@ -207,8 +207,8 @@ class Conversation:
         if self.cancelling:
             return self.end(CANCELLED)
         status = "" if exit_status is None else f" with status {exit_status}"
-        told = why or f"The agent ended{status} in the middle of a turn."
-        return [*self.error(told, "agent_exited", data={"exitStatus": exit_status}), *self.end(ERROR)]
+        text = why or f"The agent ended{status} in the middle of a turn."
+        return [*self.error(text, "agent_exited", data={"exitStatus": exit_status}), *self.end(ERROR)]
 
     # --- questions
 

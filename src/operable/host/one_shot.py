@@ -29,14 +29,14 @@ class OneShot:
     """The connection; `read` makes the reading of a turn."""
 
     def __init__(self, read: Callable[[Conversation, Opening], Reading]) -> None:
-        self._books = Conversation()
+        self._state = Conversation()
         self._opening = Opening(cwd="", session_id="")
         self._read = read
         self._reading: Reading | None = None
 
     def open(self, opening: Opening) -> None:
         self._opening = opening
-        self._books.session_id = opening.session_id
+        self._state.session_id = opening.session_id
 
     def receive(self, line: bytes) -> list[Happening]:
         if self._reading is None:
@@ -44,12 +44,12 @@ class OneShot:
         return self._reading.line(line)
 
     def send(self, message: Message) -> None:  # noqa: ARG002 - the message went with the command line
-        self._books.begin()
-        self._reading = self._read(self._books, self._opening)
+        self._state.begin()
+        self._reading = self._read(self._state, self._opening)
 
     def cancel(self) -> list[Happening]:
         """The session ends the process; the turn is then over."""
-        self._books.cancelling = self._books.running
+        self._state.cancelling = self._state.running
         return []
 
     def answer(self, request_id: str, answer: Answer) -> list[Happening]:  # noqa: ARG002
@@ -72,10 +72,10 @@ class OneShot:
 
     def eof(self, exit_status: int | None) -> list[Happening]:
         reading, self._reading = self._reading, None
-        if reading is None or self._books.cancelling:
-            return self._books.eof(exit_status)
+        if reading is None or self._state.cancelling:
+            return self._state.eof(exit_status)
         happened = reading.end(exit_status)
-        return happened + self._books.eof(exit_status)
+        return happened + self._state.eof(exit_status)
 
     def outgoing(self) -> bytes:
         return b""

@@ -70,8 +70,10 @@ def pairs(given: Any) -> dict[str, str]:
 
 def transport(server: Mapping[str, Any]) -> str:
     """How an MCP server is reached: stdio, http or sse."""
-    told = str(server.get("type") or server.get("transport") or ("http" if server.get("url") else "stdio"))
-    return "http" if told.startswith("streamable") else told
+    transport = str(
+        server.get("type") or server.get("transport") or ("http" if server.get("url") else "stdio")
+    )
+    return "http" if transport.startswith("streamable") else transport
 
 
 def plain_content(content: Any) -> Any:

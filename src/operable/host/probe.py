@@ -137,7 +137,7 @@ class AgentProbe:
             place.wrap(prepare(words, cwd=workspace)), line + b"\n", recognised, self.timeout
         )
         decided = answer is not None and answer[0] != "error"
-        return answer, AgentFinding(question, words, decided, _told(answer, end, self.timeout))
+        return answer, AgentFinding(question, words, decided, _describe(answer, end, self.timeout))
 
 
 def converse(
@@ -147,7 +147,7 @@ def converse(
     answers: list[Answer] = []
     splitter = LineSplitter(_LINE_LIMIT)
 
-    def took(chunk: bytes) -> None:
+    def read(chunk: bytes) -> None:
         for each in splitter.feed(chunk):
             found = judge(_decoded(each))
             if found is not None:
@@ -155,7 +155,7 @@ def converse(
                 supervised.child.kill("answered")
                 return
 
-    with supervise(command, on_stdout=took, stdin=OPEN) as supervised:
+    with supervise(command, on_stdout=read, stdin=OPEN) as supervised:
         if supervised.child.stdin is not None:
             supervised.child.stdin.write(line)
         supervised.reactor.call_later(timeout, lambda: supervised.child.kill("deadline"))
@@ -246,18 +246,18 @@ def _acp(made: AgentDraft, manifest: dict[str, Any], said: dict[str, Any]) -> Ag
     agent = offered if isinstance(offered, dict) else {}
     prompts = agent.get("promptCapabilities")
     images = isinstance(prompts, dict) and prompts.get("image") is True
-    told: dict[str, Any] = {
+    capabilities: dict[str, Any] = {
         "loadSession": agent.get("loadSession") is True,
         "promptCapabilities": {"image": images},
     }
     manifest["capabilities"] = {
         **manifest["capabilities"],
-        "resumable": told["loadSession"],
+        "resumable": capabilities["loadSession"],
         "multimodal": images,
     }
     profile = dict(made.profile or {})
     aip44 = profile["metadata"]["aip44"]
-    profile["metadata"] = {"aip44": {**aip44, "capabilities": {"agent": told}}}
+    profile["metadata"] = {"aip44": {**aip44, "capabilities": {"agent": capabilities}}}
     return replace(made, manifest=manifest, profile=profile)
 
 
@@ -268,7 +268,7 @@ def _decoded(line: bytes) -> Any:
         return None
 
 
-def _told(answer: Answer | None, end: ChildEnd, timeout: float) -> str:
+def _describe(answer: Answer | None, end: ChildEnd, timeout: float) -> str:
     if answer is not None:
         protocol, said = answer
         if protocol == "error":

@@ -69,8 +69,8 @@ class ConversationState:
             )
             self.in_place_of_another = False
         if quoting and self.forgotten:
-            told = f"the oldest turns ({self.forgotten}) are no longer quoted: there is no room for them"
-            found.append(Notice("history_cut", told, data={"turns": self.forgotten}))
+            text = f"the oldest turns ({self.forgotten}) are no longer quoted: there is no room for them"
+            found.append(Notice("history_cut", text, data={"turns": self.forgotten}))
             self.forgotten = 0
         return found
 

@@ -22,7 +22,7 @@ class Marks(NamedTuple):
 
 
 class AcpCall:
-    """`told`: an event has said it, as `form`; `asked` and `denied`: about permission; `unnamed`: the name is the title."""
+    """`reported`: an event has it, as `form`; `asked` and `denied`: about permission; `unnamed`: the name is the title."""
 
     __slots__ = (
         "arguments",
@@ -35,9 +35,9 @@ class AcpCall:
         "locations",
         "name",
         "output",
+        "reported",
         "status",
         "title",
-        "told",
         "unnamed",
     )
 
@@ -51,7 +51,7 @@ class AcpCall:
         self.content: list[Any] = []
         self.locations: tuple[str, ...] = ()
         self.output: Any = None
-        self.told = False
+        self.reported = False
         self.form: Any = None
         self.asked = False
         self.denied = False

@@ -57,30 +57,30 @@ class Calls:
     def report(self, fields: ToolFields, *, starts: bool) -> list[CallEvent]:
         """A start or an update of a call inside a turn."""
         call = self._open.get(fields.tool_call_id)
-        told: list[CallEvent] = []
+        happenings: list[CallEvent] = []
         if self.holding:
-            told = self.passed_over(but=call)
+            happenings = self.passed_over(but=call)
         if call is None:
             closed = self._closed.get(fields.tool_call_id)
             if closed == _NOW:
                 ended = self._ended[fields.tool_call_id]
                 ended.merge(fields, self._marks)
-                return [*told, *self._revised(ended), *self.late(fields)]
+                return [*happenings, *self._revised(ended), *self.late(fields)]
             if closed and not starts and not self._is_another(fields):
-                return [*told, *self.late(fields)]
+                return [*happenings, *self.late(fields)]
             call = self._begin(fields.tool_call_id)
         before = len(call.content)
         call.merge(fields, self._marks)
-        told += self._revised(call)
+        happenings += self._revised(call)
         if call.status in _FINAL:
-            return [*told, *self._finish(fields.tool_call_id, call)]
+            return [*happenings, *self._finish(fields.tool_call_id, call)]
         # A start that shows something already (hermes) is not one that is still being written.
-        if not call.told and (call.status != "pending" or (starts and call.content)):
-            return [*told, *self._tell(call)]
-        if call.told and call.content and (fields.content is not None or len(call.content) != before):
-            return [*told, *self._progress(call)]
-        self.holding = self.holding or (not call.told and bool(call.arguments))
-        return told
+        if not call.reported and (call.status != "pending" or (starts and call.content)):
+            return [*happenings, *self._tell(call)]
+        if call.reported and call.content and (fields.content is not None or len(call.content) != before):
+            return [*happenings, *self._progress(call)]
+        self.holding = self.holding or (not call.reported and bool(call.arguments))
+        return happenings
 
     def report_outside(self, fields: ToolFields) -> list[CallEvent]:
         """A report while no turn runs: it is not an event of a turn, but the gate judges it."""
@@ -109,18 +109,18 @@ class Calls:
         own = self._open.get(fields.tool_call_id)
         if own is None and (own := self._meant(fields)) is None:
             own = self._begin(fields.tool_call_id)
-        told = self.passed_over(but=own) if self.holding else []
+        happenings = self.passed_over(but=own) if self.holding else []
         own.asked = True
         # The question may carry other words for the arguments than the call does (opencode adds a diff): what is asked
         # about is what the question says, and a call that is known already keeps its own.
         asked = own.copy()
         asked.merge(fields, self._marks)
-        if not own.told:
+        if not own.reported:
             own.arguments = joined(own.arguments, asked.arguments)
             own.content, own.locations, own.kind = asked.content, asked.locations, asked.kind
             own.title, own.name, own.unnamed = own.title or asked.title, asked.name, asked.unnamed
         self.holding = False
-        return [*told, *self._tell(own)], self._event(asked), self._shown(asked)
+        return [*happenings, *self._tell(own)], self._event(asked), self._shown(asked)
 
     def deny(self, public_id: str | None) -> None:
         """The host has denied this call."""
@@ -134,7 +134,7 @@ class Calls:
         if call is None:
             return []
         call.content = [*call.content, item]
-        return self._progress(call) if call.told else []
+        return self._progress(call) if call.reported else []
 
     def terminal(self, terminal_id: str, data: Any, *, whole: bool) -> None:
         """Output of a terminal of the agent (version 2), in base64."""
@@ -154,20 +154,20 @@ class Calls:
     def passed_over(self, but: AcpCall | None = None) -> list[CallEvent]:
         """The agent goes on to something else: calls whose arguments are there are announced now."""
         self.holding = False
-        told: list[CallEvent] = []
+        happenings: list[CallEvent] = []
         for call in self._open.values():
-            if call is not but and not call.told and call.arguments:
-                told += self._tell(call)
-            elif call is but and not call.told and call.arguments:
+            if call is not but and not call.reported and call.arguments:
+                happenings += self._tell(call)
+            elif call is but and not call.reported and call.arguments:
                 self.holding = True
-        return told
+        return happenings
 
     def end_turn(self) -> list[CallEvent]:
         """Close what is open; whatever comes for these calls from now on is late."""
-        told: list[CallEvent] = []
+        happenings: list[CallEvent] = []
         for key, call in list(self._open.items()):
-            told += self._tell(call)
-            told.append(
+            happenings += self._tell(call)
+            happenings.append(
                 events.ToolResult(
                     self._session_id, call.id, _DENIED if call.denied else _UNTOLD, True, call.denied
                 )
@@ -179,7 +179,7 @@ class Calls:
             del self._ended[key]
         self.holding = False
         self._closed = dict.fromkeys(self._closed, _BEFORE)
-        return told
+        return happenings
 
     def late(self, fields: ToolFields) -> list[CallEvent]:
         """Something about a call that is closed, or outside of any turn."""
@@ -245,20 +245,24 @@ class Calls:
         ended = self._ended.get(fields.tool_call_id)
         if ended is None:
             return bool(fields.raw_input or fields.kind)
-        told = ended.copy()
-        told.merge(fields, self._marks)
-        return (told.kind, told.arguments, told.locations) != (ended.kind, ended.arguments, ended.locations)
+        revised = ended.copy()
+        revised.merge(fields, self._marks)
+        return (revised.kind, revised.arguments, revised.locations) != (
+            ended.kind,
+            ended.arguments,
+            ended.locations,
+        )
 
     def _tell(self, call: AcpCall) -> list[CallEvent]:
-        if call.told:
+        if call.reported:
             return []
-        call.told = True
+        call.reported = True
         call.form = call.current_form()
         return [self._event(call)]
 
     def _revised(self, call: AcpCall) -> list[CallEvent]:
         """The new form of a call that was announced in another one."""
-        if not call.told or call.form == (form := call.current_form()):
+        if not call.reported or call.form == (form := call.current_form()):
             return []
         call.form = form
         return [CallRevised(self._event(call))]
@@ -292,12 +296,12 @@ class Calls:
         return tuple(tool_content(call.content).get("diffs", ()))
 
     def _finish(self, key: str, call: AcpCall) -> list[CallEvent]:
-        told = self._tell(call)
+        happenings = self._tell(call)
         failed = call.status != "completed"
         denied = call.denied and failed
-        told.append(events.ToolResult(self._session_id, call.id, self._result(call), failed, denied))
+        happenings.append(events.ToolResult(self._session_id, call.id, self._result(call), failed, denied))
         self._close(key)
-        return told
+        return happenings
 
     def _close(self, key: str) -> None:
         call = self._open.pop(key, None)

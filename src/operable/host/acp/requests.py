@@ -128,20 +128,20 @@ class Requests:
 
     def _deny_foreign(self, key: str, method: str, params: Mapping[str, Any]) -> list[Happening]:
         text = "The request names a session that this host did not open."
-        told: list[Happening] = [self._notice("foreign_request", f"{method}: {text}")]
+        happenings: list[Happening] = [self._notice("foreign_request", f"{method}: {text}")]
         if method == "session/request_permission":
             self._asks.permission(key, choices(params.get("options")), None)
-            return [*told, *self._asks.answer(key, Answer(allowed=False, reason=text))[0]]
+            return [*happenings, *self._asks.answer(key, Answer(allowed=False, reason=text))[0]]
         if method == "elicitation/create":
             self._link.respond(key, {"action": "cancel"})
         else:
             self._link.refuse(key, jsonrpc.INVALID_PARAMS, text)
-        return told
+        return happenings
 
     def _serve(self, key: str, method: str, params: dict[str, Any], turn: AcpTurn | None) -> list[Happening]:
-        told: list[Happening] = [*self._calls.passed_over()] if self._calls.holding and turn else []
+        happenings: list[Happening] = [*self._calls.passed_over()] if self._calls.holding and turn else []
         self._served.add(key)
-        return [*told, ClientCall(key, method, params)]
+        return [*happenings, ClientCall(key, method, params)]
 
     def _permission(
         self, key: str, _method: str, params: dict[str, Any], turn: AcpTurn | None
@@ -152,10 +152,10 @@ class Requests:
             return [
                 self._notice("late_ask", "The agent asked outside of a turn; it was answered as cancelled.")
             ]
-        told, call, shown = self._calls.ask(fields)
+        happenings, call, shown = self._calls.ask(fields)
         if turn.cancelled:
             self._asks.refuse(key)
-            return [*told]
+            return [*happenings]
         offered = choices(params.get("options"))
         self._asks.permission(key, offered, call.tool_call_id)
         ask = AgentPrompt(
@@ -171,7 +171,7 @@ class Requests:
             unnamed=call.unnamed,
             diffs=shown,
         )
-        return [*told, ask]
+        return [*happenings, ask]
 
     def _elicitation(
         self, key: str, _method: str, params: dict[str, Any], turn: AcpTurn | None
@@ -188,10 +188,10 @@ class Requests:
         call_id = params.get("toolCallId")
         about = call_id if isinstance(call_id, str) else None
         self._asks.input(key, schema, call_id=about, of_turn=turn is not None)
-        told: list[Happening] = [*self._calls.passed_over()] if self._calls.holding and turn else []
+        happenings: list[Happening] = [*self._calls.passed_over()] if self._calls.holding and turn else []
         text = str(params.get("message") or "")
         ask = AgentPrompt(self._opening.session_id, key, text=text, call_id=about, schema=schema, url=url)
-        return [*told, ask]
+        return [*happenings, ask]
 
     def _notice(self, code: str, message: str) -> Notice:
         return Notice(code, message, self._opening.session_id)

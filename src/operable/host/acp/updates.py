@@ -42,7 +42,7 @@ class Updates:
             acp.ConfigOptions: self._options,
             acp.Commands: self._commands,
             acp.SessionInfo: self._info,
-            acp.AcpNotice: self._told,
+            acp.AcpNotice: self._noticed,
             acp.AcpCompaction: self._compaction,
         }
         self._acts: dict[type, Callable[[Any], list[Happening]]] = {
@@ -73,12 +73,12 @@ class Updates:
         kind = type(update)
         if kind in self._tools:
             return self._tools[kind](update)
-        told: list[Happening] = [*self._calls.passed_over()] if self._calls.holding else []
+        happenings: list[Happening] = [*self._calls.passed_over()] if self._calls.holding else []
         if kind is acp.Chunk:
-            told += self.chunk(update)  # type: ignore[arg-type]
+            happenings += self.chunk(update)  # type: ignore[arg-type]
         else:
-            told += self._acts[kind](update)
-        return told
+            happenings += self._acts[kind](update)
+        return happenings
 
     def chunk(self, update: acp.Chunk) -> list[Happening]:
         content = update.content
@@ -206,7 +206,7 @@ class Updates:
     def _info(self, update: acp.SessionInfo) -> list[Happening]:
         return [self._notice("title", update.title)] if update.title else []
 
-    def _told(self, update: acp.AcpNotice) -> list[Happening]:
+    def _noticed(self, update: acp.AcpNotice) -> list[Happening]:
         text = f"{update.title}: {update.description}" if update.description else update.title
         return [self._notice("agent", text, {"severity": update.severity})]
 

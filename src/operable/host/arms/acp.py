@@ -187,8 +187,8 @@ class AcpConnection:
         if turn is None:
             return [*self._updates.outside(update, replaying=self._handshake.replaying)]
         turn.begun = True
-        told: list[Any] = self._updates.in_turn(update)
-        return told
+        happenings: list[Any] = self._updates.in_turn(update)
+        return happenings
 
     def _state(self, update: acp.AcpState) -> list[Happening]:
         """Version 2: the agent runs, waits, or is idle. Idle before it took our prompt is not the end of our turn."""

@@ -42,18 +42,18 @@ class ClaudeStreamJson:
     """The host's side of one conversation."""
 
     def __init__(self) -> None:
-        self._books = Conversation()
-        self._content = ClaudeContent(self._books)
+        self._state = Conversation()
+        self._content = ClaudeContent(self._state)
         self._opening = Opening(cwd="", session_id="")
         self._meter = Meter(resumed=False)
-        self._control = Control(self._books)
+        self._control = Control(self._state)
         self._wanted: set[str] = set()  # requests of ours without which the session must not be used
         self._lines: deque[str] = deque(maxlen=_REMEMBERED)
-        self._told: tuple[str, str, str] = ("", "", "")  # session id, mode and model as last reported
+        self._reported: tuple[str, str, str] = ("", "", "")  # session id, mode and model as last reported
 
     def open(self, opening: Opening) -> None:
         self._opening = opening
-        self._books.session_id = opening.session_id
+        self._state.session_id = opening.session_id
         self._meter = Meter(resumed=opening.resume is not None)
         self._control.request("initialize", None, hooks=None)
 
@@ -64,12 +64,12 @@ class ClaudeStreamJson:
         line_id = message.get("uuid")
         if isinstance(line_id, str) and message.get("type") != "system":  # qwen puts its session id there
             if line_id in self._lines:
-                return self._books.notice("repeated", f"The line {line_id} came a second time.")
+                return self._state.notice("repeated", f"The line {line_id} came a second time.")
             self._lines.append(line_id)
         return self._received(message, line)
 
     def send(self, message: Message) -> None:
-        self._books.begin()
+        self._state.begin()
         self._content.turn()
         images = [
             {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
@@ -77,21 +77,21 @@ class ClaudeStreamJson:
         ]
         text = {"type": "text", "text": with_files(message.text, message.files)}
         content = {"role": "user", "content": [text, *images]}
-        self._books.write_json(
-            {"type": "user", "message": content, "parent_tool_use_id": None, "session_id": self._told[0]}
+        self._state.write_json(
+            {"type": "user", "message": content, "parent_tool_use_id": None, "session_id": self._reported[0]}
         )
 
     def cancel(self) -> list[Happening]:
-        if not self._books.running or self._books.cancelling:
+        if not self._state.running or self._state.cancelling:
             return []
-        for question in self._books.open_questions():
+        for question in self._state.open_questions():
             self.answer(question, Answer(allowed=False, cancelled=True))
-        self._books.cancelling = True
+        self._state.cancelling = True
         self._control.request("interrupt", None)
         return []
 
     def answer(self, request_id: str, answer: Answer) -> list[Happening]:
-        context = self._books.take(request_id, denied=not questions.is_allowed(answer))
+        context = self._state.take(request_id, denied=not questions.is_allowed(answer))
         if context is None:
             return []
         control_id, how, request = context
@@ -120,10 +120,10 @@ class ClaudeStreamJson:
         """Nothing: the end of its input is the agent's goodbye."""
 
     def eof(self, exit_status: int | None) -> list[Happening]:
-        return self._books.eof(exit_status)
+        return self._state.eof(exit_status)
 
     def outgoing(self) -> bytes:
-        return self._books.outgoing()
+        return self._state.outgoing()
 
     # --- what the agent says
 
@@ -145,7 +145,7 @@ class ClaudeStreamJson:
             case "control_response":
                 return self._answered(mapping(message.get("response")))
             case "control_cancel_request":
-                return self._books.withdraw(self._question_of(string(message.get("request_id"))))
+                return self._state.withdraw(self._question_of(string(message.get("request_id"))))
             case str():
                 return []  # keep-alives, status of the login, summaries of tasks: of no matter to a conversation
         return [Noise(line, "no type")]
@@ -156,42 +156,42 @@ class ClaudeStreamJson:
         return self._content.whole(mapping(message.get("message")), parent)
 
     def _ended(self, result: dict[str, Any]) -> list[Happening]:
-        if not self._books.running:
+        if not self._state.running:
             return []
         usage = self._meter.turn(result)
-        reason, stop, failure = reason_of(result, cancelling=self._books.cancelling)
+        reason, stop, failure = reason_of(result, cancelling=self._state.cancelling)
         happened: list[Happening] = []
         if failure is not None:
             happened.append(AgentError(failure, self._opening.session_id))
         elif not self._content.said:  # a slash command answers only here
-            happened += self._books.text(string(result.get("result")))
-        return happened + self._books.end(reason, stop, usage)
+            happened += self._state.text(string(result.get("result")))
+        return happened + self._state.end(reason, stop, usage)
 
     def _system(self, message: dict[str, Any]) -> list[Happening]:
         subtype = string(message.get("subtype"))
         mode = string(message.get("permissionMode")) or string(message.get("permission_mode"))
         if subtype == "init":
             return self._initialised(message, mode)
-        if subtype == "status" and mode and mode != self._told[1]:
-            self._told = (self._told[0], mode, self._told[2])
+        if subtype == "status" and mode and mode != self._reported[1]:
+            self._reported = (self._reported[0], mode, self._reported[2])
             return [ModeChange(self._opening.session_id, mode)]
         if subtype in _NOTED:
             attempt = f" (attempt {message['attempt']})" if "attempt" in message else ""
-            return self._books.notice(_NOTED[subtype], f"{subtype}{attempt}")
+            return self._state.notice(_NOTED[subtype], f"{subtype}{attempt}")
         return []
 
     def _initialised(self, message: dict[str, Any], mode: str) -> list[Happening]:
         """`system/init`, which comes with every turn."""
-        before = self._told
-        self._told = (string(message.get("session_id")), mode, string(message.get("model")))
-        if before[0] == self._told[0]:
+        before = self._reported
+        self._reported = (string(message.get("session_id")), mode, string(message.get("model")))
+        if before[0] == self._reported[0]:
             changed = (
                 now if now and now != then else None
-                for now, then in zip(self._told[1:], before[1:], strict=True)
+                for now, then in zip(self._reported[1:], before[1:], strict=True)
             )
             mode_change = ModeChange(self._opening.session_id, *changed)
             return [mode_change] if mode_change.mode or mode_change.model else []
-        return [lifecycle.initialised(message, *self._told)]
+        return [lifecycle.initialised(message, *self._reported)]
 
     def _asked(self, control_id: str, request: dict[str, Any]) -> list[Happening]:
         """A control request of the agent, which waits for its answer."""
@@ -199,10 +199,10 @@ class ClaudeStreamJson:
         if subtype == "can_use_tool":
             return self._permission(control_id, request)
         if subtype == "elicitation":
-            if not self._opening.elicitation or not self._books.running or self._books.cancelling:
+            if not self._opening.elicitation or not self._state.running or self._state.cancelling:
                 self._control.respond(control_id, {"action": "decline"})
                 return []
-            return self._books.ask(
+            return self._state.ask(
                 (control_id, "elicitation", request),
                 text=string(request.get("message")),
                 schema=request.get("requested_schema"),
@@ -218,20 +218,20 @@ class ClaudeStreamJson:
         name, arguments = string(request.get("tool_name")), mapping(request.get("input"))
         call_id = string(request.get("tool_use_id")) or f"call-{control_id}"
         title = string(request.get("description"))
-        called = self._books.call(call_id, name, arguments, kind=kind_of(name), title=title)
-        if not self._books.running or self._books.cancelling:
+        called = self._state.call(call_id, name, arguments, kind=kind_of(name), title=title)
+        if not self._state.running or self._state.cancelling:
             self._control.respond(
                 control_id, questions.permission(request, Answer(allowed=False, cancelled=True))
             )
             return called
         if questions.is_inquiry(request):
-            return called + self._books.ask(
+            return called + self._state.ask(
                 (control_id, "inquiry", request),
                 text=questions.inquiry_text(request),
                 schema=questions.inquiry_schema(request),
                 call_id=call_id,
             )
-        return called + self._books.ask(
+        return called + self._state.ask(
             (control_id, "permission", request),
             options=questions.choices(request),
             text=string(request.get("decision_reason")) or title,
@@ -251,13 +251,15 @@ class ClaudeStreamJson:
             case "initialize":
                 return self._handshake(mapping(response.get("response")))
             case "set_model":
-                self._told = (*self._told[:2], value)
+                self._reported = (*self._reported[:2], value)
                 return [ModeChange(self._opening.session_id, model=value)]
             case "mcp_set_servers":
                 errors = mapping(mapping(response.get("response")).get("errors"))
-                told = (f"MCP server {name!r}: {error}" for name, error in errors.items())
+                messages = (f"MCP server {name!r}: {error}" for name, error in errors.items())
                 return [
-                    notice for message in told for notice in self._books.notice("mcp_server_failed", message)
+                    notice
+                    for message in messages
+                    for notice in self._state.notice("mcp_server_failed", message)
                 ]
         return []
 
@@ -266,7 +268,7 @@ class ClaudeStreamJson:
             raise PeerError("handshake_failed", f"The agent refused to initialize: {error}")
         if request_id in self._wanted:
             raise PeerError("select_failed", f"The agent refused {what}: {error}")
-        return self._books.notice("request_refused", f"The agent refused {what}: {error}") if what else []
+        return self._state.notice("request_refused", f"The agent refused {what}: {error}") if what else []
 
     def _handshake(self, response: dict[str, Any]) -> list[Happening]:
         opening = self._opening
@@ -281,7 +283,7 @@ class ClaudeStreamJson:
         return [lifecycle.accepted(opening, response)]
 
     def _question_of(self, control_id: str) -> str | None:
-        return self._books.question_about(lambda context: context[0] == control_id)
+        return self._state.question_about(lambda context: context[0] == control_id)
 
 
 _ANSWERS: Final = {"permission": questions.permission, "inquiry": questions.inquiry}

@@ -57,21 +57,21 @@ class CodexAppServer:
     """The host's side of one conversation."""
 
     def __init__(self) -> None:
-        self._books = Conversation()
+        self._state = Conversation()
         self._opening = Opening(cwd="", session_id="")
         self._requests: dict[int, str] = {}  # our open requests, and their methods
         self._numbered = 0
         self._thread = ""
         self._turn = ""
         self._ended: deque[str] = deque(maxlen=_REMEMBERED)
-        self._content = CodexContent(self._books)
+        self._content = CodexContent(self._state)
         self._next: dict[str, Any] = {}  # what the next turn changes
         self._meter = ThreadMeter()
         self._version = ""
 
     def open(self, opening: Opening) -> None:
         self._opening = opening
-        self._books.session_id = opening.session_id
+        self._state.session_id = opening.session_id
         client = {
             "name": opening.client_name,
             "title": opening.client_name,
@@ -89,7 +89,7 @@ class CodexAppServer:
         params = mapping(message.get("params"))
         if "id" in message:
             return self._asked(message["id"], method, params)
-        return self._told(method, params)
+        return self._notified(method, params)
 
     def _unread(self, line: bytes) -> list[Happening]:
         """Every request on the line gets an answer, and a request of ours whose answer cannot be read has failed."""
@@ -97,13 +97,13 @@ class CodexAppServer:
         for head in jsonrpc.unread_heads(line):
             error = {"code": jsonrpc.INVALID_REQUEST, "message": "The message cannot be read"}
             if head.is_request:
-                self._books.write_json({"id": head.id, "error": error})
+                self._state.write_json({"id": head.id, "error": error})
             else:
                 happened += self._answered({"id": head.id, "error": error})
         return happened
 
     def send(self, message: Message) -> None:
-        self._books.begin()
+        self._state.begin()
         self._turn = ""
         self._content.turn()
         images = [{"type": "image", "url": f"data:{media};base64,{data}"} for media, data in message.images]
@@ -112,24 +112,24 @@ class CodexAppServer:
         self._request("turn/start", {"threadId": self._thread, "input": [text, *images], **changes})
 
     def cancel(self) -> list[Happening]:
-        if not self._books.running or self._books.cancelling:
+        if not self._state.running or self._state.cancelling:
             return []
-        for question in self._books.open_questions():
+        for question in self._state.open_questions():
             self.answer(question, Answer(allowed=False, cancelled=True))
-        self._books.cancelling = True
+        self._state.cancelling = True
         if self._turn:  # else as soon as its id is known
             self._interrupt()
         return []
 
     def answer(self, request_id: str, answer: Answer) -> list[Happening]:
-        context = self._books.take(request_id, denied=approvals.is_denial(answer))
+        context = self._state.take(request_id, denied=approvals.is_denial(answer))
         if context is None:
             return []
         rpc_id, method, params = context
-        self._books.write_json({"id": rpc_id, "result": approvals.result(method, params, answer)})
+        self._state.write_json({"id": rpc_id, "result": approvals.result(method, params, answer)})
         if approvals.is_denial(answer) and answer.reason and not answer.cancelled and self._turn:
-            told = {"type": "text", "text": f"The user denied this: {answer.reason}"}
-            steer = {"threadId": self._thread, "expectedTurnId": self._turn, "input": [told]}
+            denial = {"type": "text", "text": f"The user denied this: {answer.reason}"}
+            steer = {"threadId": self._thread, "expectedTurnId": self._turn, "input": [denial]}
             self._request("turn/steer", steer)
         return []
 
@@ -153,10 +153,10 @@ class CodexAppServer:
         """Nothing: the end of its input is the agent's goodbye."""
 
     def eof(self, exit_status: int | None) -> list[Happening]:
-        return self._books.eof(exit_status)
+        return self._state.eof(exit_status)
 
     def outgoing(self) -> bytes:
-        return self._books.outgoing()
+        return self._state.outgoing()
 
     # --- the handshake, and answers to our requests
 
@@ -170,7 +170,7 @@ class CodexAppServer:
             case "initialize":
                 agent = string(result.get("userAgent"))
                 self._version = agent.partition("/")[2].partition(" ")[0]
-                self._books.write_json({"method": "initialized"})
+                self._state.write_json({"method": "initialized"})
                 self._open_thread()
             case "thread/start" | "thread/resume":
                 return self._opened(result)
@@ -179,20 +179,22 @@ class CodexAppServer:
         return []
 
     def _refused(self, method: str, error: dict[str, Any]) -> list[Happening]:
-        told = string(error.get("message")) or "no reason given"
+        reason = string(error.get("message")) or "no reason given"
         match method:
             case "initialize":
-                raise PeerError("handshake_failed", f"Codex refused to initialize: {told}", error.get("code"))
+                raise PeerError(
+                    "handshake_failed", f"Codex refused to initialize: {reason}", error.get("code")
+                )
             case "thread/start" | "thread/resume":
-                if "auth" in told.lower() or "log in" in told.lower():
-                    return [NeedsAuth(told)]
+                if "auth" in reason.lower() or "log in" in reason.lower():
+                    return [NeedsAuth(reason)]
                 code = "resume_failed" if method == "thread/resume" else "session_refused"
-                raise PeerError(code, f"Codex refused {method}: {told}", error.get("code"))
+                raise PeerError(code, f"Codex refused {method}: {reason}", error.get("code"))
             case "turn/start":
-                return [*self._books.error(told), *self._books.end(reason_of({}))]
+                return [*self._state.error(reason), *self._state.end(reason_of({}))]
             case "turn/steer" | "":
                 return []  # the turn ended before the reason came
-        return self._books.notice("request_refused", f"Codex refused {method}: {told}")
+        return self._state.notice("request_refused", f"Codex refused {method}: {reason}")
 
     def _open_thread(self) -> None:
         method, params, of_the_turn = thread.request(self._opening)
@@ -200,20 +202,20 @@ class CodexAppServer:
         self._request(method, params)
 
     def _opened(self, result: dict[str, Any]) -> list[Happening]:
-        told = thread.opened(result, self._opening, self._version)
-        self._thread = told.agent_session_id or ""
-        return [told]
+        opened = thread.opened(result, self._opening, self._version)
+        self._thread = opened.agent_session_id or ""
+        return [opened]
 
     def _started(self, turn_id: str) -> None:
-        if not self._books.running or not turn_id or turn_id in self._ended or self._turn == turn_id:
+        if not self._state.running or not turn_id or turn_id in self._ended or self._turn == turn_id:
             return
         self._turn = turn_id
-        if self._books.cancelling:
+        if self._state.cancelling:
             self._interrupt()
 
     # --- what the agent reports
 
-    def _told(self, method: str, params: dict[str, Any]) -> list[Happening]:
+    def _notified(self, method: str, params: dict[str, Any]) -> list[Happening]:
         is_ours = string(params.get("threadId")) in {"", self._thread}
         match method:
             case "item/started" | "item/completed":
@@ -221,10 +223,10 @@ class CodexAppServer:
                 return self._content.item(mapping(params.get("item")), is_done=is_done, is_ours=is_ours)
             case "serverRequest/resolved":
                 rpc_id = params.get("requestId")
-                return self._books.withdraw(self._books.question_about(lambda context: context[0] == rpc_id))
+                return self._state.withdraw(self._state.question_about(lambda context: context[0] == rpc_id))
             case str() if method in _NOTED:
-                told = string(params.get("message")) or string(params.get("summary")) or method
-                return self._books.notice(_NOTED[method], told)
+                text = string(params.get("message")) or string(params.get("summary")) or method
+                return self._state.notice(_NOTED[method], text)
         return self._ours(method, params) if is_ours else []
 
     def _ours(self, method: str, params: dict[str, Any]) -> list[Happening]:
@@ -247,7 +249,7 @@ class CodexAppServer:
             case "error":
                 error = mapping(params.get("error"))
                 if params.get("willRetry") is True:
-                    return self._books.notice("retry", string(error.get("message")))
+                    return self._state.notice("retry", string(error.get("message")))
                 return self._failed(error)
             case "thread/settings/updated":
                 model = string(mapping(params.get("settings")).get("model")) or string(params.get("model"))
@@ -256,21 +258,21 @@ class CodexAppServer:
 
     def _finished(self, turn: dict[str, Any]) -> list[Happening]:
         turn_id = string(turn.get("id"))
-        if not self._books.running or turn_id in self._ended or (self._turn and turn_id != self._turn):
+        if not self._state.running or turn_id in self._ended or (self._turn and turn_id != self._turn):
             return []
         self._ended.append(turn_id)
         usage = self._meter.turn(turn_id)
         match turn.get("status"):
             case "interrupted":
-                return self._books.end(CANCELLED, "interrupted", usage)
+                return self._state.end(CANCELLED, "interrupted", usage)
             case "failed":
                 error = mapping(turn.get("error"))
-                told = [] if self._books.failed else self._failed(error)
-                return told + self._books.end(reason_of(error), "failed", usage)
-        return self._books.end(COMPLETED, usage=usage)
+                failure = [] if self._state.failed else self._failed(error)
+                return failure + self._state.end(reason_of(error), "failed", usage)
+        return self._state.end(COMPLETED, usage=usage)
 
     def _failed(self, error: dict[str, Any]) -> list[Happening]:
-        self._books.failed = True
+        self._state.failed = True
         return [AgentError(failure(error), self._opening.session_id)]
 
     # --- what the agent asks
@@ -278,26 +280,28 @@ class CodexAppServer:
     def _asked(self, rpc_id: Any, method: str, params: dict[str, Any]) -> list[Happening]:
         if method not in _ASKING:
             error = {"code": -32601, "message": f"this client does not serve {method}"}
-            self._books.write_json({"id": rpc_id, "error": error})
+            self._state.write_json({"id": rpc_id, "error": error})
             return []
         is_unwanted = method == approvals.ELICITATION and not self._opening.elicitation
-        if is_unwanted or not self._books.running or self._books.cancelling:
+        if is_unwanted or not self._state.running or self._state.cancelling:
             refusal = Answer(allowed=False, cancelled=not is_unwanted)
-            self._books.write_json({"id": rpc_id, "result": approvals.result(method, params, refusal)})
+            self._state.write_json({"id": rpc_id, "result": approvals.result(method, params, refusal)})
             return []
         call_id = string(params.get("itemId")) or None
-        told = approvals.prompt(method, params, self._content.arguments.get(call_id or ""))
+        prompt = approvals.prompt(method, params, self._content.arguments.get(call_id or ""))
         called: list[Happening] = []
-        if call_id and told.name:
-            called = self._books.call(call_id, told.name, told.arguments, kind=told.kind, title=told.text)
-        return called + self._books.ask((rpc_id, method, params), call_id=call_id, **told._asdict())
+        if call_id and prompt.name:
+            called = self._state.call(
+                call_id, prompt.name, prompt.arguments, kind=prompt.kind, title=prompt.text
+            )
+        return called + self._state.ask((rpc_id, method, params), call_id=call_id, **prompt._asdict())
 
     # --- what we say
 
     def _request(self, method: str, params: dict[str, Any]) -> None:
         self._numbered += 1
         self._requests[self._numbered] = method
-        self._books.write_json({"id": self._numbered, "method": method, "params": params})
+        self._state.write_json({"id": self._numbered, "method": method, "params": params})
 
     def _interrupt(self) -> None:
         self._request("turn/interrupt", {"threadId": self._thread, "turnId": self._turn})

@@ -30,21 +30,21 @@ class ExecMeter:
         self._odometer = Odometer()
         self._has_read = False
 
-    def turn(self, told: dict[str, Any], *, is_resumed: bool) -> Usage | None:
-        cached = count(told.get("cached_input_tokens"))
+    def turn(self, counts: dict[str, Any], *, is_resumed: bool) -> Usage | None:
+        cached = count(counts.get("cached_input_tokens"))
         total = Usage(
-            max(0, count(told.get("input_tokens")) - cached),
-            count(told.get("output_tokens")),
+            max(0, count(counts.get("input_tokens")) - cached),
+            count(counts.get("output_tokens")),
             cached,
-            count(told.get("cache_write_input_tokens")),
+            count(counts.get("cache_write_input_tokens")),
         )
         usage, was_first, self._has_read = self._odometer.turn(total), not self._has_read, True
         return None if was_first and is_resumed else usage
 
 
 class CodexTurn:
-    def __init__(self, books: Conversation, meter: ExecMeter, *, is_resumed: bool) -> None:
-        self._books = books
+    def __init__(self, state: Conversation, meter: ExecMeter, *, is_resumed: bool) -> None:
+        self._state = state
         self._meter = meter
         self._is_resumed = is_resumed
         self._usage: Usage | None = None
@@ -67,11 +67,11 @@ class CodexTurn:
                 self._usage = self._meter.turn(mapping(message.get("usage")), is_resumed=self._is_resumed)
             case "turn.failed":
                 self._outcome = ERROR
-                return [] if self._books.failed else self._failed(mapping(message.get("error")))
+                return [] if self._state.failed else self._failed(mapping(message.get("error")))
             case "error":
-                told = string(message.get("message"))
-                if told.startswith("Reconnecting"):
-                    return self._books.notice("retry", told)
+                text = string(message.get("message"))
+                if text.startswith("Reconnecting"):
+                    return self._state.notice("retry", text)
                 return self._failed(message)
             case str():
                 return []
@@ -81,28 +81,28 @@ class CodexTurn:
 
     def end(self, exit_status: int | None) -> list[Happening]:
         if self._outcome is None:
-            return self._books.eof(exit_status)
-        return self._books.end(self._outcome, usage=self._usage)
+            return self._state.eof(exit_status)
+        return self._state.end(self._outcome, usage=self._usage)
 
     def _item(self, item: dict[str, Any], *, is_done: bool) -> list[Happening]:
-        item_id, books = string(item.get("id")), self._books
+        item_id, state = string(item.get("id")), self._state
         tool = tool_of(item)
         if tool is not None and item_id:
-            return called(books, item_id, item, tool, is_done=is_done)
+            return called(state, item_id, item, tool, is_done=is_done)
         match item.get("type"):
             case "agentMessage" if is_done:
-                return books.text(string(item.get("text")), item_id or None)
+                return state.text(string(item.get("text")), item_id or None)
             case "reasoning" if is_done:
-                return books.thought(string(item.get("text")))
+                return state.thought(string(item.get("text")))
             case "todoList":
-                return [AgentPlan(books.session_id, plan_of(item.get("items")))]
+                return [AgentPlan(state.session_id, plan_of(item.get("items")))]
             case "error":
-                return books.notice("warning", string(item.get("message")))
+                return state.notice("warning", string(item.get("message")))
         return []
 
     def _failed(self, error: dict[str, Any]) -> list[Happening]:
-        self._books.failed = True
-        return [AgentError(failure(error), self._books.session_id)]
+        self._state.failed = True
+        return [AgentError(failure(error), self._state.session_id)]
 
 
 _OBSERVED = {"streaming": False, "tool_calls": True, "bidirectional": False, "resumable": True}
@@ -110,7 +110,7 @@ _OBSERVED = {"streaming": False, "tool_calls": True, "bidirectional": False, "re
 
 def connect() -> OneShot:
     meter = ExecMeter()
-    return OneShot(lambda books, opening: CodexTurn(books, meter, is_resumed=opening.resume is not None))
+    return OneShot(lambda state, opening: CodexTurn(state, meter, is_resumed=opening.resume is not None))
 
 
 def turn_command(message: Message, resume: str | None, quirks: Any) -> TurnCommand:  # noqa: ARG001 - it has none

@@ -50,8 +50,8 @@ _CANCELLED: Final = 130
 
 
 class GeminiTurn:
-    def __init__(self, books: Conversation) -> None:
-        self._books = books
+    def __init__(self, state: Conversation) -> None:
+        self._state = state
         self._result: dict[str, Any] | None = None
         self._error = ""
 
@@ -59,7 +59,7 @@ class GeminiTurn:
         message = parse(line)
         if isinstance(message, Noise):
             return [message]
-        books = self._books
+        state = self._state
         match message.get("type"):
             case "init":
                 session, model = string(message.get("session_id")), string(message.get("model"))
@@ -72,10 +72,10 @@ class GeminiTurn:
                     )
                 ]
             case "message" if message.get("role") == "assistant":
-                return books.text(string(message.get("content")))
+                return state.text(string(message.get("content")))
             case "tool_use":
                 name = string(message.get("tool_name"))
-                return books.call(
+                return state.call(
                     string(message.get("tool_id")),
                     name,
                     mapping(message.get("parameters")),
@@ -84,10 +84,10 @@ class GeminiTurn:
             case "tool_result":
                 return self._tool_result(message)
             case "error":
-                told = string(message.get("message"))
+                text = string(message.get("message"))
                 if message.get("severity") == "warning":
-                    return books.notice("warning", told)
-                self._error = told
+                    return state.notice("warning", text)
+                self._error = text
             case "result":
                 self._result = message
                 self._error = string(mapping(message.get("error")).get("message")) or self._error
@@ -100,24 +100,24 @@ class GeminiTurn:
     def end(self, exit_status: int | None) -> list[Happening]:
         usage = _usage(mapping(self._result.get("stats"))) if self._result else None
         if exit_status == _TURN_LIMIT:
-            return self._books.end(MAX_TURNS, usage=usage)
+            return self._state.end(MAX_TURNS, usage=usage)
         if exit_status == _CANCELLED:
-            return self._books.end(CANCELLED, usage=usage)
+            return self._state.end(CANCELLED, usage=usage)
         is_success = self._result is not None and self._result.get("status") == "success"
         if is_success and not exit_status:
-            return self._books.end(COMPLETED, usage=usage)
+            return self._state.end(COMPLETED, usage=usage)
         code, status = _cause(exit_status)
-        told = self._error or f"Gemini ended with status {exit_status}."
+        text = self._error or f"Gemini ended with status {exit_status}."
         is_retryable = status in {408, 429} or status >= 500
         data = {"exitStatus": exit_status, **({"status": status} if status else {})}
-        failed = self._books.error(told, code, retryable=is_retryable, data=data)
-        return failed + self._books.end(ERROR, usage=usage)
+        failed = self._state.error(text, code, retryable=is_retryable, data=data)
+        return failed + self._state.end(ERROR, usage=usage)
 
     def _tool_result(self, message: dict[str, Any]) -> list[Happening]:
         error = mapping(message.get("error"))
         is_error = message.get("status") == "error" or bool(error)
-        told = string(error.get("message")) or message.get("output")
-        return self._books.result(string(message.get("tool_id")), told, is_error=is_error)
+        output = string(error.get("message")) or message.get("output")
+        return self._state.result(string(message.get("tool_id")), output, is_error=is_error)
 
 
 _OBSERVED = {"streaming": True, "tool_calls": True, "bidirectional": False, "resumable": True}
@@ -150,7 +150,7 @@ def turn_command(message: Message, resume: str | None, quirks: Any) -> TurnComma
 ARM = Arm(
     name="gemini-stream-json",
     title="Gemini CLI, one process per turn",
-    connect=lambda: OneShot(lambda books, _: GeminiTurn(books)),
+    connect=lambda: OneShot(lambda state, _: GeminiTurn(state)),
     per_turn=True,
     turn_command=turn_command,
     adapters=("gemini-stream-json", "@agentproto/adapter-gemini-cli"),

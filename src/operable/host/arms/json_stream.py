@@ -60,7 +60,7 @@ class JsonStream:
     """The host's side of one conversation."""
 
     def __init__(self) -> None:
-        self._books = Conversation()
+        self._state = Conversation()
         self._opening = Opening(cwd="", session_id="")
         self._ready: wire.ReadyFrame | None = None
         self._message_id = ""
@@ -70,7 +70,7 @@ class JsonStream:
 
     def open(self, opening: Opening) -> None:
         self._opening = opening
-        self._books.session_id = opening.session_id
+        self._state.session_id = opening.session_id
 
     def receive(self, line: bytes) -> list[Happening]:
         try:
@@ -78,14 +78,14 @@ class JsonStream:
         except wire.BadFrame as error:
             return [Noise(line, str(error))]
         if isinstance(event, wire.UnknownFrame):
-            return self._books.notice("unknown_event", f"The agent sent {event.type!r}.", event.fields)
+            return self._state.notice("unknown_event", f"The agent sent {event.type!r}.", event.fields)
         message_id = getattr(event, "msg_id", None)
         if message_id and message_id != self._message_id and message_id in self._earlier:
             return self._came_late(event)
         return self._happened(event)
 
     def send(self, message: Message) -> None:
-        self._books.begin()
+        self._state.begin()
         self._sent += 1
         if self._message_id:
             self._earlier.append(self._message_id)
@@ -94,17 +94,17 @@ class JsonStream:
         self._write(wire.message(self._message_id, message.text, tuple(message.files), version=version))
 
     def cancel(self) -> list[Happening]:
-        if not self._books.running or self._books.cancelling:
+        if not self._state.running or self._state.cancelling:
             return []
-        for question in self._books.open_questions():
+        for question in self._state.open_questions():
             self.answer(question, Answer(allowed=False, cancelled=True))
-        self._books.cancelling = True
+        self._state.cancelling = True
         self._write(wire.StopFrame())
         return []
 
     def answer(self, request_id: str, answer: Answer) -> list[Happening]:
         is_allowed = answer.allowed and not answer.cancelled and answer.option_id != "deny"
-        call_id = self._books.take(request_id, denied=not is_allowed)
+        call_id = self._state.take(request_id, denied=not is_allowed)
         if call_id is None:
             return []
         if is_allowed:
@@ -146,50 +146,50 @@ class JsonStream:
         """Nothing: the end of its input is the agent's goodbye."""
 
     def eof(self, exit_status: int | None) -> list[Happening]:
-        return self._books.eof(exit_status)
+        return self._state.eof(exit_status)
 
     def outgoing(self) -> bytes:
-        return self._books.outgoing()
+        return self._state.outgoing()
 
     # --- what the agent says
 
     def _happened(self, event: wire.Event) -> list[Happening]:  # noqa: C901, PLR0911 - one case per kind of event
-        books = self._books
+        state = self._state
         match event:
             case wire.ReadyFrame():
                 return self._opened(event)
             case wire.TextDeltaFrame():
-                return books.text(event.text, event.msg_id or None)
+                return state.text(event.text, event.msg_id or None)
             case wire.ThinkingFrame():
-                return books.thought(event.text)
+                return state.thought(event.text)
             case wire.ToolRequestFrame(call_id=call_id, tool=tool):
                 return self._requested(call_id, tool)
             case wire.ToolRunningFrame(call_id=call_id, tool_name=name):
-                return books.call(call_id, name, kind=_KINDS_BY_NAME.get(name, "other"))
+                return state.call(call_id, name, kind=_KINDS_BY_NAME.get(name, "other"))
             case wire.ToolResultFrame(call_id=call_id, tool_name=name):
-                return books.result(call_id, _output(event), is_error=event.status != "success", name=name)
+                return state.result(call_id, _output(event), is_error=event.status != "success", name=name)
             case wire.ToolCancelledFrame(call_id=call_id):
-                return books.result(call_id, event.reason, is_error=True)
+                return state.result(call_id, event.reason, is_error=True)
             case wire.StreamEndFrame():
                 return self._ended(event)
             case wire.ErrorFrame(error=problem):
                 data = problem.extra or None
-                return books.error(problem.message, problem.code, retryable=problem.retryable, data=data)
+                return state.error(problem.message, problem.code, retryable=problem.retryable, data=data)
             case wire.InfoFrame():
                 is_echo = event.msg_id == "" and _ECHO.match(event.message)
-                return [] if is_echo else books.notice("info", event.message)
+                return [] if is_echo else state.notice("info", event.message)
             case wire.ConfigChangedFrame():
                 return self._changed(event.capabilities)
             case wire.McpReadyFrame():
-                return books.notice("mcp_ready", f"MCP server {event.name!r} is ready.", list(event.tools))
+                return state.notice("mcp_ready", f"MCP server {event.name!r} is ready.", list(event.tools))
             case wire.PongFrame():
-                return books.notice("pong", "The agent is alive.")
+                return state.notice("pong", "The agent is alive.")
             case _:  # stream_start: the turn began when its message was sent
                 return []
 
     def _opened(self, ready: wire.ReadyFrame) -> list[Happening]:
         if self._ready is not None:
-            return self._books.notice("outside_turn", "The agent said `ready` a second time.")
+            return self._state.notice("outside_turn", "The agent said `ready` a second time.")
         self._ready = ready
         self._prepare(self._opening)
         abilities = ready.capabilities
@@ -226,29 +226,29 @@ class JsonStream:
 
     def _came_late(self, event: wire.Event) -> list[Happening]:
         """Something for an earlier message. What the agent does then is still judged."""
-        books, session_id = self._books, self._opening.session_id
+        state, session_id = self._state, self._opening.session_id
         match event:
             case wire.ToolRequestFrame(call_id=call_id, tool=tool):
                 self._write(wire.ToolDenyFrame(call_id=call_id, reason="The turn has ended."))
-                return books.call_late(ToolCall(session_id, call_id, tool.name, tool.args, _kind(tool)))
-            case wire.ToolRunningFrame(call_id=call_id, tool_name=name) if not books.has_seen(call_id):
+                return state.call_late(ToolCall(session_id, call_id, tool.name, tool.args, _kind(tool)))
+            case wire.ToolRunningFrame(call_id=call_id, tool_name=name) if not state.has_seen(call_id):
                 kind = _KINDS_BY_NAME.get(name, "other")
-                return books.call_late(ToolCall(session_id, call_id, name, {}, kind))
+                return state.call_late(ToolCall(session_id, call_id, name, {}, kind))
             case wire.ToolResultFrame(call_id=call_id, tool_name=name):
                 result = ToolResult(session_id, call_id, _output(event), event.status != "success")
-                return books.result_late(result, name)
-        return books.notice("outside_turn", f"The agent sent {_tag(event)!r} for an earlier message.")
+                return state.result_late(result, name)
+        return state.notice("outside_turn", f"The agent sent {_tag(event)!r} for an earlier message.")
 
     def _requested(self, call_id: str, tool: wire.FrameTool) -> list[Happening]:
-        books = self._books
-        if not books.running or books.cancelling:
+        state = self._state
+        if not state.running or state.cancelling:
             # No user is there to decide, and an agent without an answer waits forever.
             self._write(wire.ToolDenyFrame(call_id=call_id, reason="The turn was cancelled."))
-            return books.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
-        called = books.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
-        if books.question_about(call_id.__eq__) is not None:
+            return state.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
+        called = state.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
+        if state.question_about(call_id.__eq__) is not None:
             return called
-        return called + books.ask(
+        return called + state.ask(
             call_id,
             options=_CHOICES,
             text=tool.description,
@@ -259,20 +259,20 @@ class JsonStream:
         )
 
     def _ended(self, event: wire.StreamEndFrame) -> list[Happening]:
-        if not self._books.running:
+        if not self._state.running:
             return []
-        reason = CANCELLED if self._books.cancelling else ERROR if self._books.failed else COMPLETED
-        return self._books.end(reason, usage=self._turn_usage(event.usage) if event.usage else None)
+        reason = CANCELLED if self._state.cancelling else ERROR if self._state.failed else COMPLETED
+        return self._state.end(reason, usage=self._turn_usage(event.usage) if event.usage else None)
 
-    def _turn_usage(self, told: wire.FrameUsage) -> Usage:
+    def _turn_usage(self, usage: wire.FrameUsage) -> Usage:
         names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
-        total = Usage(*(count(getattr(told, name)) for name in names))
+        total = Usage(*(count(getattr(usage, name)) for name in names))
         return self._meter.turn(total) if self._counts_per_session() else total
 
     def _counts_per_session(self) -> bool:
-        told = self._opening.quirks.get("usage")
-        if told in {"session", "turn"}:
-            return bool(told == "session")
+        scope = self._opening.quirks.get("usage")
+        if scope in {"session", "turn"}:
+            return bool(scope == "session")
         return self._ready is not None and self._ready.version not in {*_OWN_VERSIONS, ""}
 
     def _changed(self, abilities: wire.FrameCapabilities) -> list[Happening]:
@@ -290,7 +290,7 @@ class JsonStream:
         return self._ready is not None and self._ready.version.startswith("0.1.")
 
     def _write(self, command: wire.Command) -> None:
-        self._books.write(wire.encode(command))
+        self._state.write(wire.encode(command))
 
 
 def _tag(event: wire.Event) -> str:
@@ -305,8 +305,8 @@ def _kind(tool: wire.FrameTool) -> str:
 def _output(event: wire.ToolResultFrame) -> Any:
     if event.output_type == "text" and event.metadata is None:
         return event.output
-    told = {"type": event.output_type, "output": event.output, "metadata": event.metadata}
-    return {name: value for name, value in told.items() if value is not None}
+    fields = {"type": event.output_type, "output": event.output, "metadata": event.metadata}
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _facts(abilities: wire.FrameCapabilities) -> dict[str, Any]:

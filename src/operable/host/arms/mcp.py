@@ -264,18 +264,18 @@ class McpConnection:
         if result.get("isError") is True:
             return self._fail(Failure(text or "The agent's tool failed.", "tool_error"))
         session_id, answer = self._opening.session_id, [self._notice("media", *shown) for shown in media]
-        told: list[Happening] = [*self._asks.withdraw_all(), *answer]
+        events: list[Happening] = [*self._asks.withdraw_all(), *answer]
         if text:
-            told.append(TextDelta(session_id, text))
+            events.append(TextDelta(session_id, text))
         structured = result.get("structuredContent")
         if structured is not None:
             call_id = f"turn-{self._turns}"
             # The agent itself is this tool: the host has called it, and there is nothing left to ask about.
-            told.append(ToolCall(session_id, call_id, self._tool.name, self._arguments, "think"))
-            told.append(ToolResult(session_id, call_id, structured))
+            events.append(ToolCall(session_id, call_id, self._tool.name, self._arguments, "think"))
+            events.append(ToolResult(session_id, call_id, structured))
         self._conversation = self._tool.session_of(structured) or self._conversation
         self._turn = None
-        return [*told, TurnEnd(session_id, COMPLETED)]
+        return [*events, TurnEnd(session_id, COMPLETED)]
 
     def _fail(self, failed: Failure) -> list[Happening]:
         session_id, self._turn = self._opening.session_id, None

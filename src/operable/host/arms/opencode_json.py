@@ -35,8 +35,8 @@ _REJECTED: Final = "rejected permission"
 
 
 class OpencodeTurn:
-    def __init__(self, books: Conversation) -> None:
-        self._books = books
+    def __init__(self, state: Conversation) -> None:
+        self._state = state
         self._session = ""
         self._usage: Usage | None = None
         self._stop = ""
@@ -47,14 +47,14 @@ class OpencodeTurn:
             return [message]
         if not isinstance(message.get("type"), str):
             return [Noise(line, "no type")]
-        return self._opened(string(message.get("sessionID"))) + self._told(message)
+        return self._opened(string(message.get("sessionID"))) + self._notified(message)
 
     def end(self, exit_status: int | None) -> list[Happening]:
-        if self._books.failed:
-            return self._books.end(ERROR, usage=self._usage)
+        if self._state.failed:
+            return self._state.end(ERROR, usage=self._usage)
         if exit_status:
-            return self._books.eof(exit_status)
-        return self._books.end(_REASONS.get(self._stop, COMPLETED), self._stop or None, self._usage)
+            return self._state.eof(exit_status)
+        return self._state.end(_REASONS.get(self._stop, COMPLETED), self._stop or None, self._usage)
 
     def _opened(self, session: str) -> list[Happening]:
         if not session or session == self._session:
@@ -62,13 +62,13 @@ class OpencodeTurn:
         self._session = session
         return [Opened(session, agent_name="opencode", observed=_OBSERVED)]
 
-    def _told(self, message: dict[str, Any]) -> list[Happening]:
+    def _notified(self, message: dict[str, Any]) -> list[Happening]:
         part = mapping(message.get("part"))
         match message.get("type"):
             case "text":
-                return self._books.text(string(part.get("text")), string(part.get("messageID")) or None)
+                return self._state.text(string(part.get("text")), string(part.get("messageID")) or None)
             case "reasoning":
-                return self._books.thought(string(part.get("text")))
+                return self._state.thought(string(part.get("text")))
             case "tool_use":
                 return self._tool(part)
             case "step_finish":
@@ -85,7 +85,7 @@ class OpencodeTurn:
             mapping(part.get("state")),
         )
         error = string(state.get("error"))
-        called = self._books.call(
+        called = self._state.call(
             call_id,
             name,
             mapping(state.get("input")),
@@ -93,9 +93,9 @@ class OpencodeTurn:
             title=string(state.get("title")),
         )
         is_error = state.get("status") == "error"
-        told = error if is_error else state.get("output")
-        return called + self._books.result(
-            call_id, told, is_error=is_error, denied=is_error and _REJECTED in error
+        output = error if is_error else state.get("output")
+        return called + self._state.result(
+            call_id, output, is_error=is_error, denied=is_error and _REJECTED in error
         )
 
     def _count(self, part: dict[str, Any]) -> None:
@@ -115,9 +115,9 @@ class OpencodeTurn:
         code = {401: "auth_required", 403: "auth_required", 429: "rate_limited"}.get(status, "model_error")
         if error.get("name") == "ProviderAuthError":
             code = "auth_required"
-        told = string(data.get("message")) or string(error.get("name"))
-        return self._books.error(
-            told,
+        text = string(data.get("message")) or string(error.get("name"))
+        return self._state.error(
+            text,
             code,
             retryable=data.get("isRetryable") is True,
             data={"status": status} if status else None,
@@ -137,7 +137,7 @@ def turn_command(message: Message, resume: str | None, quirks: Any) -> TurnComma
 ARM = Arm(
     name="opencode-json",
     title="OpenCode, one process per turn",
-    connect=lambda: OneShot(lambda books, _: OpencodeTurn(books)),
+    connect=lambda: OneShot(lambda state, _: OpencodeTurn(state)),
     per_turn=True,
     turn_command=turn_command,
     adapters=("opencode-json", "@agentproto/adapter-opencode"),

@@ -31,20 +31,20 @@ _TERMINAL: Final = re.compile(
 
 
 class PrintTurn:
-    def __init__(self, books: Conversation) -> None:
-        self._books = books
+    def __init__(self, state: Conversation) -> None:
+        self._state = state
         self._is_first = True
 
     def line(self, line: bytes) -> list[Happening]:
         # The line end belongs to the text only when another line follows.
         text = ("" if self._is_first else "\n") + _TERMINAL.sub("", line.decode("utf-8", "replace"))
         self._is_first = False
-        return self._books.text(text)
+        return self._state.text(text)
 
     def end(self, exit_status: int | None) -> list[Happening]:
         if exit_status == 0:
-            return self._books.end(COMPLETED)
-        return self._books.eof(
+            return self._state.end(COMPLETED)
+        return self._state.eof(
             exit_status, f"The program failed with status {exit_status}." if exit_status else ""
         )
 
@@ -85,7 +85,7 @@ def _words(quirks: Mapping[str, Any], name: str) -> list[str]:
 ARM = Arm(
     name="print",
     title="A program that prints its answer",
-    connect=lambda: OneShot(lambda books, _: PrintTurn(books)),
+    connect=lambda: OneShot(lambda state, _: PrintTurn(state)),
     per_turn=True,
     turn_command=turn_command,
     adapters=("print",),

@@ -73,8 +73,8 @@ _INPUT_LIMIT: Final = 16 * 1024 * 1024  # characters of a tool's input that are 
 class ClaudeContent:
     """The state of the message that is being streamed."""
 
-    def __init__(self, books: Conversation) -> None:
-        self._books = books
+    def __init__(self, state: Conversation) -> None:
+        self._state = state
         self._streamed = {"text": 0, "thinking": 0}
         self._message_id: str | None = None
         self._input: dict[
@@ -142,7 +142,7 @@ class ClaudeContent:
             case "thinking_delta":
                 text = string(delta.get("thinking"))
                 self._streamed["thinking"] += len(text)
-                return self._books.thought(text)
+                return self._state.thought(text)
             case "input_json_delta" if index in self._input and self._size < _INPUT_LIMIT:
                 piece = string(delta.get("partial_json"))
                 self._size += len(piece)
@@ -151,7 +151,7 @@ class ClaudeContent:
 
     def _complete(self, index: int) -> list[Happening]:
         call_id, name, pieces = self._input.pop(index, ("", "", []))
-        if not call_id or self._books.knows(call_id) or not self._books.running:
+        if not call_id or self._state.knows(call_id) or not self._state.running:
             return []
         arguments = parse("".join(pieces).encode("utf-8", "replace") or b"{}")
         return self._call(call_id, name, arguments if isinstance(arguments, dict) else {})
@@ -166,32 +166,32 @@ class ClaudeContent:
             return []
         text = string(block.get(kind))
         if parent is not None:
-            told = text if kind == "text" else ""
-            return self._books.notice("sub_agent", told, {"callId": parent}) if told else []
+            shown = text if kind == "text" else ""
+            return self._state.notice("sub_agent", shown, {"callId": parent}) if shown else []
         known = self._streamed[kind]
         self._streamed[kind] = max(0, known - len(text))
         rest = text[known:]
-        return self._books.thought(rest) if kind == "thinking" else self._say(rest, message_id)
+        return self._state.thought(rest) if kind == "thinking" else self._say(rest, message_id)
 
     def _say(self, text: str, message_id: str | None) -> list[Happening]:
         self.said = self.said or bool(text)
-        return self._books.text(text, message_id)
+        return self._state.text(text, message_id)
 
     def _call(self, call_id: str, name: str, arguments: Any) -> list[Happening]:
         if not call_id:
             return []
-        is_known = self._books.knows(call_id)
-        called = self._books.call(call_id, name, mapping(arguments), kind=kind_of(name))
+        is_known = self._state.knows(call_id)
+        called = self._state.call(call_id, name, mapping(arguments), kind=kind_of(name))
         return called if is_known else called + self._plan(name, arguments)
 
     def _plan(self, name: str, arguments: Any) -> list[Happening]:
         todos = mapping(arguments).get("todos")
-        if name not in {"TodoWrite", "todo_write"} or not isinstance(todos, list) or not self._books.running:
+        if name not in {"TodoWrite", "todo_write"} or not isinstance(todos, list) or not self._state.running:
             return []
         entries = (mapping(todo) for todo in todos)
         return [
             AgentPlan(
-                self._books.session_id,
+                self._state.session_id,
                 tuple(
                     PlanEntry(string(entry.get("content")), status=string(entry.get("status")) or "pending")
                     for entry in entries
@@ -203,7 +203,7 @@ class ClaudeContent:
         call_id = string(block.get("tool_use_id"))
         if not call_id:
             return []
-        return self._books.result(
+        return self._state.result(
             call_id,
             plain_content(block.get("content")),
             is_error=block.get("is_error") is True,

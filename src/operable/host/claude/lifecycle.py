@@ -96,9 +96,11 @@ def reason_of(result: dict[str, Any], *, cancelling: bool) -> tuple[str, str | N
 
 def _failure(result: dict[str, Any], subtype: str) -> Failure:
     errors = result.get("errors")
-    told = [error for error in errors if isinstance(error, str)] if isinstance(errors, list) else []
+    messages = [error for error in errors if isinstance(error, str)] if isinstance(errors, list) else []
     message = (
-        string(result.get("result")) or "; ".join(told) or string(mapping(result.get("error")).get("message"))
+        string(result.get("result"))
+        or "; ".join(messages)
+        or string(mapping(result.get("error")).get("message"))
     )
     status = count(result.get("api_error_status"))
     if status in {401, 403}:
@@ -125,15 +127,15 @@ class Meter:
     def turn(self, result: dict[str, Any]) -> Usage | None:
         """Tokens and money since the result before; None if they cannot be distinguished from those before the session."""
         was_known, self._is_known = self._is_known, True
-        told = mapping(result.get("usage"))
-        cached = count(told.get("cache_read_input_tokens"))
+        usage = mapping(result.get("usage"))
+        cached = count(usage.get("cache_read_input_tokens"))
         tokens = Usage(
-            count(told.get("input_tokens")),
-            count(told.get("output_tokens")),
+            count(usage.get("input_tokens")),
+            count(usage.get("output_tokens")),
             cached,
-            count(told.get("cache_creation_input_tokens")),
+            count(usage.get("cache_creation_input_tokens")),
         )
-        if "total_tokens" in told:  # qwen: runs on through the session, and counts cached tokens as input
+        if "total_tokens" in usage:  # qwen: runs on through the session, and counts cached tokens as input
             fresh = max(0, tokens.input_tokens - cached)
             tokens = self._tokens.turn(Usage(fresh, tokens.output_tokens, cached))
             if not was_known:

@@ -80,11 +80,11 @@ def inquiry(request: dict[str, Any], answer: Answer) -> dict[str, Any]:
     if not is_allowed(answer):
         return permission(request, answer)
     given = answer.content if isinstance(answer.content, Mapping) else {}
-    told = {
+    answers = {
         name: ", ".join(map(str, said)) if isinstance(said, list) else str(said)
         for name, said in given.items()
     }
-    return {"behavior": "allow", "updatedInput": {**mapping(request.get("input")), "answers": told}}
+    return {"behavior": "allow", "updatedInput": {**mapping(request.get("input")), "answers": answers}}
 
 
 def elicited(answer: Answer) -> dict[str, Any]:
@@ -130,9 +130,9 @@ class Control:
     `open`: our requests that wait for an answer, what each is for, and the value that it sets.
     """
 
-    def __init__(self, books: Conversation) -> None:
+    def __init__(self, state: Conversation) -> None:
         self.open: dict[str, tuple[str, Any]] = {}
-        self._books = books
+        self._state = state
         self._numbered = 0
 
     def request(self, subtype: str, value: Any, **fields: Any) -> None:
@@ -140,7 +140,7 @@ class Control:
         request_id = f"operable-{self._numbered}"
         self.open[request_id] = (subtype, value)
         request = {"subtype": subtype, **fields}
-        self._books.write_json({"type": "control_request", "request_id": request_id, "request": request})
+        self._state.write_json({"type": "control_request", "request_id": request_id, "request": request})
 
     def respond(self, control_id: str, response: dict[str, Any]) -> None:
         self._answer({"subtype": "success", "request_id": control_id, "response": response})
@@ -149,4 +149,4 @@ class Control:
         self._answer({"subtype": "error", "request_id": control_id, "error": error})
 
     def _answer(self, response: dict[str, Any]) -> None:
-        self._books.write_json({"type": "control_response", "response": response})
+        self._state.write_json({"type": "control_response", "response": response})

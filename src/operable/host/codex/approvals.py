@@ -58,7 +58,7 @@ def decisions(method: str, params: dict[str, Any]) -> dict[str, Any]:
 def prompt(method: str, params: dict[str, Any], arguments: Mapping[str, Any] | None) -> CodexPrompt:
     """The question that a request is; `arguments` are those of the tool call concerned, where it was announced."""
     reason = string(params.get("reason"))
-    options = tuple(_choice(name, told) for name, told in decisions(method, params).items())
+    options = tuple(_choice(name, decision) for name, decision in decisions(method, params).items())
     match method:
         case "item/commandExecution/requestApproval":
             given = {name: params[name] for name in ("command", "cwd") if params.get(name) is not None}
@@ -103,12 +103,12 @@ def result(method: str, params: dict[str, Any], answer: Answer) -> dict[str, Any
     return {"decision": decisions(method, params).get(answer.option_id or "accept", "accept")}
 
 
-def _choice(name: str, told: Any) -> Choice:
+def _choice(name: str, decision: Any) -> Choice:
     if name in _NAMES:
         return _NAMES[name]
-    if not isinstance(told, dict):
+    if not isinstance(decision, dict):
         return Choice(name, name)
-    kind, rule = next(iter(told.items()))
+    kind, rule = next(iter(decision.items()))
     words = next((value for value in mapping(rule).values()), "")
     shown = " ".join(map(str, words)) if isinstance(words, list) else str(words)
     return Choice(name, f"Allow, and keep a rule ({kind}): {shown}", "allow_always")

@@ -15,9 +15,9 @@ from operable.host.peer import string
 class CodexContent:
     """The items of the running turn."""
 
-    def __init__(self, books: Conversation) -> None:
+    def __init__(self, state: Conversation) -> None:
         self.arguments: dict[str, dict[str, Any]] = {}  # of announced calls
-        self._books = books
+        self._state = state
         self._streamed: dict[str, int] = {}  # characters of an item that were reported
 
     def turn(self) -> None:
@@ -27,11 +27,11 @@ class CodexContent:
 
     def piece(self, item_id: str, text: str) -> list[Happening]:
         self._streamed[item_id] = self._streamed.get(item_id, 0) + len(text)
-        return self._books.text(text, item_id or None)
+        return self._state.text(text, item_id or None)
 
     def thought(self, item_id: str, text: str) -> list[Happening]:
         self._streamed[item_id] = self._streamed.get(item_id, 0) + len(text)
-        return self._books.thought(text)
+        return self._state.thought(text)
 
     def item(self, item: dict[str, Any], *, is_done: bool, is_ours: bool) -> list[Happening]:
         """An item that begins, or has come to its end."""
@@ -42,13 +42,13 @@ class CodexContent:
         return self._whole(item_id, item) if is_done and is_ours else []
 
     def _call(self, item_id: str, item: dict[str, Any], tool: ToolItem, *, is_done: bool) -> list[Happening]:
-        books = self._books
-        if not books.running and is_done and books.has_seen(item_id):
+        state = self._state
+        if not state.running and is_done and state.has_seen(item_id):
             outcome = outcome_of(item)  # of a turn that ended
-            return books.result(item_id, outcome.result, is_error=outcome.is_error, denied=outcome.denied)
-        if books.running:
+            return state.result(item_id, outcome.result, is_error=outcome.is_error, denied=outcome.denied)
+        if state.running:
             self.arguments.setdefault(item_id, tool.arguments)
-        return called(books, item_id, item, tool, is_done=is_done)
+        return called(state, item_id, item, tool, is_done=is_done)
 
     def _whole(self, item_id: str, item: dict[str, Any]) -> list[Happening]:
         match item.get("type"):
@@ -56,20 +56,20 @@ class CodexContent:
                 return self.piece(item_id, string(item.get("text"))[self._streamed.get(item_id, 0) :])
             case "reasoning" if item_id not in self._streamed:
                 parts = item.get("summary") or item.get("content")
-                return self._books.thought("\n\n".join(map(string, parts))) if isinstance(parts, list) else []
+                return self._state.thought("\n\n".join(map(string, parts))) if isinstance(parts, list) else []
             case "contextCompaction":
-                return self._books.notice("compacted", "Codex compacted its context.")
+                return self._state.notice("compacted", "Codex compacted its context.")
         return []
 
 
 def called(
-    books: Conversation, item_id: str, item: dict[str, Any], tool: ToolItem, *, is_done: bool
+    state: Conversation, item_id: str, item: dict[str, Any], tool: ToolItem, *, is_done: bool
 ) -> list[Happening]:
     """An item that is a call of a tool; with what came of it, when it is done."""
-    found = books.call(
+    found = state.call(
         item_id, tool.name, tool.arguments, kind=tool.kind, title=tool.title, locations=tool.locations
     )
     if not is_done:
         return found
     outcome = outcome_of(item)
-    return found + books.result(item_id, outcome.result, is_error=outcome.is_error, denied=outcome.denied)
+    return found + state.result(item_id, outcome.result, is_error=outcome.is_error, denied=outcome.denied)

@@ -51,8 +51,8 @@ def reason_of(error: dict[str, Any]) -> str:
 
 def _info(error: dict[str, Any]) -> tuple[str, int]:
     """The name of the error and its HTTP status: a word, or an object with one name that contains the status."""
-    told = error.get("codexErrorInfo")
-    if isinstance(told, dict) and told:
-        name = next(iter(told))
-        return name, count(mapping(told[name]).get("httpStatusCode"))
-    return string(told), 0
+    info = error.get("codexErrorInfo")
+    if isinstance(info, dict) and info:
+        name = next(iter(info))
+        return name, count(mapping(info[name]).get("httpStatusCode"))
+    return string(info), 0

@@ -98,13 +98,13 @@ def plan_of(steps: Any) -> tuple[PlanEntry, ...]:
     )
 
 
-def _status(told: str) -> str:
-    return "in_progress" if told == "inProgress" else told or "pending"
+def _status(status: str) -> str:
+    return "in_progress" if status == "inProgress" else status or "pending"
 
 
 def _patch(item: dict[str, Any]) -> ToolItem:
-    told = item.get("changes")
-    changes = [mapping(change) for change in told] if isinstance(told, list) else []
+    listed = item.get("changes")
+    changes = [mapping(change) for change in listed] if isinstance(listed, list) else []
     kinds = [
         string(mapping(change.get("kind")).get("type")) or string(change.get("kind")) for change in changes
     ]

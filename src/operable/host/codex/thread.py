@@ -99,16 +99,16 @@ class ThreadMeter:
         self._before = Usage()
         self._now = Usage()
 
-    def read(self, turn_id: str, told: dict[str, Any]) -> tuple[int, int, int, int]:
+    def read(self, turn_id: str, report: dict[str, Any]) -> tuple[int, int, int, int]:
         """Take a reading; how full the context is: used, size, tokens in, tokens out of the last request."""
         if turn_id != self._turn:
             self._turn, self._before = turn_id, self._now
-        self._now = _total(mapping(told.get("total")))
-        last = mapping(told.get("last"))
+        self._now = _total(mapping(report.get("total")))
+        last = mapping(report.get("last"))
         used, put_in, put_out = (
             count(last.get(name)) for name in ("totalTokens", "inputTokens", "outputTokens")
         )
-        return used, count(told.get("modelContextWindow")), put_in, put_out
+        return used, count(report.get("modelContextWindow")), put_in, put_out
 
     def turn(self, turn_id: str) -> Usage | None:
         """What this turn took; None when nothing was said about it."""

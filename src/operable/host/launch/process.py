@@ -92,7 +92,7 @@ def run(
     kept = bytearray()
     total = 0
 
-    def took(chunk: bytes) -> None:
+    def read(chunk: bytes) -> None:
         nonlocal total
         total += len(chunk)
         kept.extend(chunk[: max(0, limit - len(kept))])
@@ -100,7 +100,7 @@ def run(
             on_output(chunk)
 
     given = stdin if feed is None else OPEN
-    with supervise(command, on_stdout=took, on_stderr=on_output, stdin=given, timeout=timeout) as running:
+    with supervise(command, on_stdout=read, on_stderr=on_output, stdin=given, timeout=timeout) as running:
         _watch(running.reactor, running.child, stop, feed)
         end = running.wait()
     judge(end, command, timeout)

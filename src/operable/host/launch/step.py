@@ -67,7 +67,7 @@ class StepJob:
     client: Client | None = None  # for oauth: how the provider is asked
 
     @property
-    def somebody(self) -> Person:
+    def required_person(self) -> Person:
         if self.person is None:
             raise StepFailed("it needs a person, and no person is present")
         return self.person

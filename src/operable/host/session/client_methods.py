@@ -87,18 +87,18 @@ class ClientMethods:
         """Whether the agent waits for a command of ours."""
         return bool(self._waiting)
 
-    async def serve(self, call: ClientCall, desk: ApprovalQueue) -> Reply:
+    async def serve(self, call: ClientCall, approvals: ApprovalQueue) -> Reply:
         """Do it; (result, None) or (None, JSON-RPC error)."""
         if not self._granted.get(call.method, False):
             return None, {"code": UNKNOWN, "message": f"{call.method} is not granted"}
         try:
             match call.method:
                 case "fs/read_text_file":
-                    return await self._read(call.params, desk), None
+                    return await self._read(call.params, approvals), None
                 case "fs/write_text_file":
-                    return await self._write(call.params, desk), None
+                    return await self._write(call.params, approvals), None
                 case "terminal/create":
-                    return await self._create(call.params, desk), None
+                    return await self._create(call.params, approvals), None
                 case "terminal/wait_for_exit":
                     return await self._wait(call), None
                 case method:
@@ -136,11 +136,11 @@ class ClientMethods:
 
     # --- files
 
-    async def _read(self, params: Mapping[str, Any], desk: ApprovalQueue) -> dict[str, Any]:
+    async def _read(self, params: Mapping[str, Any], approvals: ApprovalQueue) -> dict[str, Any]:
         path = self._inside(params.get("path"), "fs/read_text_file")
         ruled = self._gate.rule_reading("fs/read_text_file", self._names(path, params["path"]))
         if isinstance(ruled, Ask):
-            ruled = await desk.ask(ruled)
+            ruled = await approvals.ask(ruled)
         if not ruled.allowed:
             raise self._denied("fs/read_text_file", path, ruled.reason)
         try:
@@ -158,11 +158,11 @@ class ClientMethods:
         text = self._withheld.text(data.decode("utf-8", "replace"))
         return {"content": _window(text, params)}
 
-    async def _write(self, params: Mapping[str, Any], desk: ApprovalQueue) -> dict[str, Any]:
+    async def _write(self, params: Mapping[str, Any], approvals: ApprovalQueue) -> dict[str, Any]:
         path, content = self._inside(params.get("path"), "fs/write_text_file"), params.get("content")
         if not isinstance(content, str):
             raise _RefusedError(INVALID, "content is a string")
-        begun = await self._permit("fs/write_text_file", "edit", self._names(path, params["path"]), desk)
+        begun = await self._permit("fs/write_text_file", "edit", self._names(path, params["path"]), approvals)
         with self._recorded(begun, "fs/write_text_file"):
             _require_writable(self._root, path)
             replace_file(os.path.join(self._root, path), content.encode("utf-8", "surrogatepass"))
@@ -200,13 +200,13 @@ class ClientMethods:
 
     # --- commands
 
-    async def _create(self, params: Mapping[str, Any], desk: ApprovalQueue) -> dict[str, Any]:
+    async def _create(self, params: Mapping[str, Any], approvals: ApprovalQueue) -> dict[str, Any]:
         argv, shown = _argv(params)
         env = _variables(params.get("env"))
         shown = with_variables(shown, env)
         cwd = self._root if not params.get("cwd") else os.path.join(self._root, self._folder(params["cwd"]))
         where = {} if cwd == self._root else {"cwd": cwd}
-        begun = await self._permit("terminal/create", "execute", {"command": shown, **where}, desk)
+        begun = await self._permit("terminal/create", "execute", {"command": shown, **where}, approvals)
         limit = params.get("outputByteLimit")
         size = min(limit, OUTPUT_LIMIT) if isinstance(limit, int) and limit > 0 else OUTPUT_LIMIT
         if self._confine is None:  # cannot be: the method would not have been granted
@@ -263,12 +263,12 @@ class ClientMethods:
         return terminal
 
     async def _permit(
-        self, tool: str, kind: str, arguments: Mapping[str, Any], desk: ApprovalQueue
+        self, tool: str, kind: str, arguments: Mapping[str, Any], approvals: ApprovalQueue
     ) -> OpenRecord:
         """The record of what may now be done; it is on disk."""
         found = self._gate.rule_own(tool, kind, arguments)
         if isinstance(found, Ask):
-            found = await desk.ask(found)
+            found = await approvals.ask(found)
         if not found.allowed:
             self._gate.record.note(
                 "agent.decision", found.reason, tool=tool, arguments=dict(arguments), allowed=False

@@ -37,8 +37,8 @@ class ClientTerminal:
         self._child = Child(
             asyncio.get_running_loop(),
             command,
-            on_stdout=lambda chunk: self._took(chunk, self._pipes[0]),
-            on_stderr=lambda chunk: self._took(chunk, self._pipes[1]),
+            on_stdout=lambda chunk: self._read(chunk, self._pipes[0]),
+            on_stderr=lambda chunk: self._read(chunk, self._pipes[1]),
             on_end=self._over,
         )
 
@@ -68,7 +68,7 @@ class ClientTerminal:
     async def wait(self) -> None:
         await self._ended.wait()
 
-    def _took(self, chunk: bytes, pipe: "_Pipe") -> None:
+    def _read(self, chunk: bytes, pipe: "_Pipe") -> None:
         self._kept += pipe.feed(chunk)
         if len(self._kept) > 2 * self._limit:  # not at every chunk: moving the rest costs
             self._cut()

@@ -71,7 +71,7 @@ class Process:
         self._child = Child(
             asyncio.get_running_loop(),
             command,
-            on_stdout=self._took,
+            on_stdout=self._read,
             on_end=self._over,
             on_stdout_end=self._silent,
             stdin=OPEN if keep_stdin else stdin,
@@ -122,7 +122,7 @@ class Process:
             text = f"{text[: limit // 4]}\n[...]\n{text[-(limit - limit // 4) :]}"
         return text
 
-    def _took(self, chunk: bytes) -> None:
+    def _read(self, chunk: bytes) -> None:
         lines = self._splitter.feed(chunk)
         if lines:
             self._on_lines(lines)

@@ -89,12 +89,12 @@ def load(adapter: str) -> Arm:
 
 
 def _unapproved(pin: Pin, kept: Pin | None) -> Fail:
-    told = f"{pin.distribution} {pin.version}"
+    installed = f"{pin.distribution} {pin.version}"
     if kept is None:
         return Fail(
             "authz",
             "ADAPTER_NOT_APPROVED",
-            f"The adapter {pin.adapter!r} of {told} runs code of a third party and was not approved.",
+            f"The adapter {pin.adapter!r} of {installed} runs code of a third party and was not approved.",
             target=pin.adapter,
             hint=f"look at it, then: operable agent approve {pin.adapter} --adapter",
             distribution=pin.distribution,
@@ -104,7 +104,7 @@ def _unapproved(pin: Pin, kept: Pin | None) -> Fail:
     return Fail(
         "authz",
         "ADAPTER_CHANGED",
-        f"The adapter {pin.adapter!r} is not the one that was approved: {told} is installed, with other code.",
+        f"The adapter {pin.adapter!r} is not the one that was approved: {installed} is installed, with other code.",
         target=pin.adapter,
         hint=f"look at what changed, then: operable agent approve {pin.adapter} --adapter",
         approved_version=kept.version,

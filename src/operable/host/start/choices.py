@@ -92,8 +92,8 @@ def kinds_of_mode(manifest: AgentCli, mode: str | None) -> frozenset[str]:
     """The kinds of calls that this mode exists for: it makes them without asking, as `unasking_modes` says."""
     modes = quirks_of(manifest).get("unasking_modes", ())
     if isinstance(modes, Mapping):
-        told = modes.get(mode, ())
-        return frozenset(TOOL_KINDS if told == ALL_KINDS else told)
+        kinds = modes.get(mode, ())
+        return frozenset(TOOL_KINDS if kinds == ALL_KINDS else kinds)
     return frozenset(TOOL_KINDS if mode in modes else ())
 
 
@@ -221,8 +221,8 @@ def _granted(loaded: Loaded) -> AcpClient:
     profile = loaded.bound.get("acp")
     if profile is None or not isinstance(profile.value, AcpProfile):
         return AcpClient()
-    told = profile.value.aip44.capabilities
-    return AcpClient() if told is None else told.client
+    capabilities = profile.value.aip44.capabilities
+    return AcpClient() if capabilities is None else capabilities.client
 
 
 def limits_of(manifest: AgentCli, wanted: StartOptions) -> Limits:

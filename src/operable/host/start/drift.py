@@ -35,8 +35,8 @@ class DriftDifference:
 
     @property
     def text(self) -> str:
-        told = [f"{name}: {value}" for name, value in self.sources.items() if value is not None]
-        return f"{self.word} ({', '.join(told)})"
+        words = [f"{name}: {value}" for name, value in self.sources.items() if value is not None]
+        return f"{self.word} ({', '.join(words)})"
 
     @property
     def sources(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def _run(job: StepJob) -> str | None:
 
 
 def _on_terminal(job: StepJob) -> None:
-    terminal = job.somebody.terminal
+    terminal = job.required_person.terminal
     if terminal is None:
         raise StepFailed("it draws on a terminal, and no terminal is present")
     if job.step.persist is not None:

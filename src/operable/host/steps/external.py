@@ -42,7 +42,7 @@ def _paste(job: StepJob) -> str | None:
     wanted = step.persist is not None
     prompt = "Paste what the page shows" if wanted else "Is it done?"
     kind = "boolean" if not wanted else "secret" if step.persist.env is None else "text"
-    answer = job.somebody.ask(Question(step.id, prompt, kind, description=step.description)).strip()
+    answer = job.required_person.ask(Question(step.id, prompt, kind, description=step.description)).strip()
     if not wanted:
         if answer.lower() not in ("true", "yes", "y", "1"):
             raise StepFailed("it was not done")
@@ -66,7 +66,7 @@ def _with_place(url: str) -> str:
 def _open(job: StepJob, url: str) -> None:
     if urlsplit(url).scheme not in ("http", "https"):
         raise StepFailed("its url is not a web address")
-    job.somebody.open_url(url, job.step.description or f"setup step {job.step.id}")
+    job.required_person.open_url(url, job.step.description or f"setup step {job.step.id}")
 
 
 STEP = StepKind("external", _run, needs_person=lambda _: True, takes_answer=True)

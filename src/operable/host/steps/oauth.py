@@ -12,7 +12,7 @@ from operable.kernel.errors import Fail
 
 
 def _run(job: StepJob) -> str:
-    slug, person = job.step.secret_slug, job.somebody
+    slug, person = job.step.secret_slug, job.required_person
     if job.client is None:
         raise StepFailed(
             f"the secret {slug!r} does not say how its provider is asked: it needs metadata.oauth in SECRETS.md"

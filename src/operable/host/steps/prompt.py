@@ -33,7 +33,7 @@ def _run(job: StepJob) -> str:
         return _accepted(question, job.answer)
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return _accepted(question, job.somebody.ask(question))
+            return _accepted(question, job.required_person.ask(question))
         except StepFailed:
             if attempt == _ATTEMPTS:
                 raise
