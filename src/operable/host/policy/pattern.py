@@ -7,13 +7,14 @@ literally; deny and ask compare everything that was said, and all that it may co
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
-from operable.host.policy.command_line import may_match, plain_script
-from operable.host.policy.shell_text import obscured
+from operable.host.policy.address_match import allows_address, touches_address
+from operable.host.policy.command_line import Command, may_match, plain_script
+from operable.host.policy.shell_text import WILD, obscured
 from operable.host.policy.tool_call import Argument, Facts
 from operable.wire.events import TOOL_KINDS
 
@@ -27,16 +28,9 @@ _ARGUMENTS = {
     "fetch": "address",
 }
 _BELOW = frozenset({"delete", "move", "search"})  # what they do to a folder they do to what is in it
+_WILDCARD = re.compile(r"\*+|\?|\[[^\]/]*\]|\{[^{}]*\}|\$(?:\w+|\{[^}]*\})")
 _CONTROL = r";&|<>$()`\n"
 _WORDS = {"command": "its command line", "paths": "its path", "address": "its address"}
-
-
-_FORM: Final = re.compile(r"([A-Za-z*?][A-Za-z0-9+.*?-]*)://([^/?#\\]*)(.*)", re.DOTALL)
-_PATTERN: Final = re.compile(r"([A-Za-z*?][A-Za-z0-9+.*?-]*)://([^/#\\]*)(.*)", re.DOTALL)
-_PORTS: Final = {"http": ":80", "https": ":443", "ws": ":80", "wss": ":443", "ftp": ":21"}
-_DOUBTFUL: Final = re.compile(r"[\\\x00-\x20\x7f-\xa0\u2028\u2029]")
-_LEAD: Final = re.compile(r"^\s*(https?|wss?|ftp):/*", re.IGNORECASE)
-Glob = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +71,8 @@ class Pattern:
     def match(self, facts: Facts, effect: str) -> RuleMatch:
         """Whether a rule of this effect applies; what is not known is a match for deny and ask, but not for allow."""
         missing = []
-        for holds, known, what in (
-            self._kind(facts, effect),
-            self._tool(facts, effect),
-            self._said(facts, effect),
-        ):
+        for part in (self._kind, self._tool, self._said):
+            holds, known, what = part(facts, effect)
             if not known:
                 missing.append(what)
             elif not holds:
@@ -120,16 +111,24 @@ class Pattern:
             return all(_command_allowed(pattern, line) for line in argument.stated)
         if what == "paths":
             return all(_path_allowed(pattern, path, facts.root) for path in argument.stated)
-        return all(allows_address(pattern, text, _any) for text in argument.stated)
+        return all(allows_address(pattern, text) for text in argument.stated)
 
     def _touches(self, facts: Facts, what: str) -> bool:
         pattern = self.argument or ""
+        readings = facts.readings
         if what == "command":
-            return any(may_match(pattern, run) for run in facts.runs)
+            runs = (*facts.runs, *facts.possible_runs)
+            return "lines" in readings.too_many or any(may_match(pattern, run) for run in runs)
         if what == "paths":
             below = bool(_BELOW & set(facts.kinds)) or not facts.kinds
-            return any(_path_touched(pattern, path, facts.root, below=below) for path in facts.paths.all)
-        return any(touches_address(pattern, text, _any) for text in facts.address.all)
+            # A bare word, as in `mode: overwrite`, is not a file that a pattern of any name is about.
+            is_any = not re.sub(r"[*?]", "", pattern.rpartition("/")[2])
+            possible = [path for path, is_bare in facts.possible_paths if not (is_bare and is_any)]
+            return "paths" in readings.too_many or _paths_touched(
+                pattern, [*facts.paths.all, *possible], facts.root, below=below
+            )
+        texts = (*facts.address.all, *readings.addresses)
+        return "addresses" in readings.too_many or any(touches_address(pattern, text) for text in texts)
 
 
 def arguments_of(kinds: Sequence[str]) -> tuple[str, ...]:
@@ -177,10 +176,6 @@ def _glob(pattern: str, star: str, double: str) -> str:
     return "".join(words.get(piece) or re.escape(piece) for piece in pieces)
 
 
-def _any(pattern: str) -> str:
-    return _glob(pattern, r".", r".")
-
-
 def _path_allowed(pattern: str, path: str, root: str) -> bool:
     if pattern.startswith("/"):
         path = _absolute(path, root)
@@ -189,15 +184,42 @@ def _path_allowed(pattern: str, path: str, root: str) -> bool:
     return bool(re.fullmatch(_glob(pattern, r"[^/]", r"."), path, re.DOTALL))
 
 
-def _path_touched(pattern: str, path: str, root: str, *, below: bool) -> bool:
-    """Whether a pattern is about this path, or about one below it; the pattern as written, and where it leads."""
-    whole = _absolute(path, root)
-    for written in _readings(pattern, root):
-        if re.fullmatch(_glob(written, r"[^/]", r"."), whole, re.DOTALL):
+def _paths_touched(pattern: str, paths: Sequence[str], root: str, *, below: bool) -> bool:
+    """Whether a pattern is about one of these paths, or about one below it; as written, and where it leads.
+
+    A wildcard or a variable in a path may become anything.
+    """
+    readings = _readings(pattern, root)
+    forms = [re.compile(_glob(written, r"[^/]", r"."), re.DOTALL) for written in (*readings, pattern)]
+    for path in dict.fromkeys(paths):
+        whole = _absolute(path, root)
+        if any(form.fullmatch(text) for form in forms for text in (whole, path)):
             return True
-        if below and may_match(written, (whole.rstrip("/") + "/", None)):
+        if _WILDCARD.search(path) and any(_may_meet(written, whole) for written in readings):
             return True
-    return bool(re.fullmatch(_glob(pattern, r"[^/]", r"."), path, re.DOTALL))
+        if below and any(may_match(written, (whole.rstrip("/") + "/", WILD)) for written in readings):
+            return True
+    return False
+
+
+def _may_meet(pattern: str, path: str) -> bool:
+    """Whether a path with wildcards may become one that the pattern is about."""
+    if re.search(r"[{$]|\*\*", path):
+        return may_match(pattern.replace("**/", "*"), _wild(path))
+    return _segments_meet(pattern.split("/"), path.split("/"))
+
+
+def _segments_meet(wanted: Sequence[str], given: Sequence[str]) -> bool:
+    if not wanted:
+        return not given
+    if wanted[0] == "**":
+        return any(_segments_meet(wanted[1:], given[at:]) for at in range(len(given) + 1))
+    return bool(given) and may_match(wanted[0], _wild(given[0])) and _segments_meet(wanted[1:], given[1:])
+
+
+def _wild(text: str) -> Command:
+    pieces = [each for piece in _WILDCARD.split(text) for each in (piece, WILD)][:-1]
+    return tuple(piece for piece in pieces if piece != "")
 
 
 def _readings(pattern: str, root: str) -> list[str]:
@@ -229,64 +251,3 @@ def _command_allowed(pattern: str, line: str) -> bool:
     expression = re.compile(_glob(pattern, inside, inside))
     script = plain_script(line)
     return any(expression.fullmatch(text) for text in (line, script) if text is not None)
-
-
-# Whether a pattern of addresses matches an address: scheme, host and what follows are compared each for itself.
-#
-# So `*` in the host of a pattern reaches no path, and a name before `@` is not a host. Schemes and hosts have no
-# case, a default port and a dot at the end of a host say nothing. A pattern without `://` is compared with the text
-# as it is.
-
-
-class _Address(NamedTuple):
-    scheme: str
-    host: str  # and its port, where that is not the default
-    rest: str
-    has_user: bool
-
-
-def _parts(text: str, form: re.Pattern[str]) -> _Address | None:
-    found = form.fullmatch(text.strip())
-    if found is None:
-        return None
-    scheme, (user, _, host) = found[1].lower(), found[2].rpartition("@")
-    host = host.lower().removesuffix(_PORTS.get(scheme, ":"))
-    name, colon, port = host.partition(":") if not host.startswith("[") else (host, "", "")
-    return _Address(scheme, name.removesuffix(".") + colon + port, found[3], bool(user))
-
-
-def allows_address(pattern: str, text: str, glob: Glob) -> bool:
-    """For a rule that allows: the address is what the pattern says, in every reading."""
-    wanted = _parts(pattern, _PATTERN)
-    if wanted is None:
-        return re.fullmatch(glob(pattern), text, re.DOTALL) is not None
-    given = _parts(text, _FORM)
-    if given is None or given.has_user or _DOUBTFUL.search(text):
-        return False
-    return _same(wanted, given, glob)
-
-
-def touches_address(pattern: str, text: str, glob: Glob) -> bool:
-    """For a rule that denies or asks: the address may be what the pattern says."""
-    if re.fullmatch(glob(pattern), text, re.DOTALL):
-        return True
-    wanted = _parts(pattern, _PATTERN)
-    if wanted is None:
-        return re.fullmatch(glob(pattern.lower()), text.lower(), re.DOTALL) is not None
-    spelled = _LEAD.sub(r"\1://", text.replace("\\", "/"), count=1)  # as browsers forgive it
-    tried = [spelled] if "://" in spelled else [f"{wanted.scheme}://{spelled.lstrip('/')}"]
-    return any(
-        given is not None and _same(wanted, given, glob) for given in (_parts(each, _FORM) for each in tried)
-    )
-
-
-def _same(wanted: _Address, given: _Address, glob: Glob) -> bool:
-    rest = wanted.rest or ("*" if wanted.host.endswith("*") else "/")
-    return all(
-        re.fullmatch(glob(pattern), text, re.DOTALL)
-        for pattern, text in (
-            (wanted.scheme, given.scheme),
-            (wanted.host, given.host),
-            (rest, given.rest if given.rest.startswith("/") else f"/{given.rest}"),
-        )
-    )

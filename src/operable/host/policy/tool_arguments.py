@@ -28,10 +28,14 @@ _PATHS: Final = frozenset(
 _COMMANDS: Final = frozenset(
     "command commands cmd cmds commandline commandlines shellcommand bashcommand script argv".split()
 )
-_WORDS: Final = ("args", "argv")  # the rest of a command, beside its program
+# The rest of a command, beside its program.
+_WORDS: Final = frozenset("args argv arguments argument params parameters flags commandargs cmdargs".split())
 _ADDRESSES: Final = frozenset("url urls uri uris href address addresses endpoint link".split())
 _QUERIES: Final = frozenset({"query", "queries", "q"})
 _FOLDERS: Final = frozenset("cwd workdir workingdirectory workingdir currentdirectory".split())
+# A folder in which other paths of the same call may be; and a name that may be below another path.
+_BASES: Final = re.compile(r".*(?:dir|directory|folder)|(?:base|root|parent|dir|directory|folder).*")
+_BELOW: Final = frozenset("filename file name filenames files relativepath".split())
 _PATCHES: Final = frozenset("patch patches diff patchtext unifieddiff input".split())
 _SHOWN: Final = frozenset(
     {"title", "text", "description", "summary", "label", "explanation", "reason", "intent"}
@@ -39,6 +43,11 @@ _SHOWN: Final = frozenset(
 _CONTENTS: Final = frozenset(
     "content contents text newtext newstring newstr newcontent newcontents newsource filetext filecontent code codeedit"
     " diff diffs patch patches patchtext unifieddiff edits changes replacement".split()
+)
+# What a content is to replace or follow, and what is looked for in it: no file has this name.
+_OLD_CONTENTS: Final = frozenset(
+    "oldstring oldstr oldtext oldcontent oldcontents oldsource old new before after original updated search replace"
+    " find pattern regex regexp insert insertion instruction instructions prompt body".split()
 )
 # What an agent adds about a call, and what no effect of the call depends on.
 _DECORATION: Final = frozenset(
@@ -58,6 +67,7 @@ class ArgumentTargets:
     addresses: list[str] = field(default_factory=list)
     queries: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
+    bases: list[str] = field(default_factory=list)  # paths that other paths of the call may be below
     context: CommandContext = field(default_factory=CommandContext)
     unreadable: bool = False
     _values: int = 0
@@ -85,6 +95,7 @@ class ArgumentTargets:
             self.paths += [key for key in value if isinstance(key, str)]
         if name in _PATHS:
             self.paths += _texts(value)
+            self._base(name, value, beside)
         elif name in _ADDRESSES:
             for text in _texts(value):
                 (self.paths if text[:5].lower() == "file:" else self.addresses).append(text)
@@ -94,6 +105,15 @@ class ArgumentTargets:
             self.folders += _texts(value)
         elif name in command_context.NAMES:
             self.context.take(name, value)
+
+    def _base(self, name: str, value: Any, beside: Mapping[str, Any]) -> None:
+        """Take in the folders of `directory` and `filename`, of `basePath` and `relativePath`."""
+        if _BASES.fullmatch(name) and isinstance(value, str):
+            self.bases.append(value)
+        if name in _BELOW:
+            others = [_spelled(key) for key in beside]
+            paths = [key for key, spelled in zip(beside, others, strict=True) if spelled in _PATHS - {name}]
+            self.bases += [text for key in paths if isinstance(text := beside[key], str) and text]
 
     def _command(self, name: str, value: Any, beside: Mapping[str, Any]) -> None:
         rest = [inner for key, inner in beside.items() if _spelled(key) in _WORDS and _spelled(key) != name]
@@ -109,8 +129,11 @@ class ArgumentTargets:
                     self.commands += lines_of(item)
             return
         lines = lines_of(value)
-        if isinstance(value, str) and rest and rest[0]:
-            lines = lines_of([value, *rest[0]]) if isinstance(rest[0], list) else []
+        for words in rest:
+            if isinstance(value, str) and words:
+                whole = lines_of([value, *words]) if isinstance(words, list) else []
+                self.unreadable = self.unreadable or not whole or len(rest) > 1
+                lines = whole or lines
         self.commands += lines
         self.unreadable = self.unreadable or not lines
 
@@ -157,6 +180,11 @@ def role_of(name: str) -> str:
 def is_content(name: str) -> bool:
     """Whether an argument of this name has what a file is to contain."""
     return _spelled(name) in _CONTENTS
+
+
+def is_text(name: str) -> bool:
+    """Whether an argument of this name is a content, a part of one, or words for a model."""
+    return _spelled(name) in _CONTENTS | _OLD_CONTENTS
 
 
 def is_decoration(name: str, value: Any, depth: int = 0) -> bool:

@@ -13,12 +13,15 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
+from operable.host.policy.argument_readings import ArgumentReadings
 from operable.host.policy.command_line import Command, commands_in
 from operable.host.policy.tool_arguments import ArgumentTargets, lines_of, shown_in, tells
 from operable.host.policy.tool_map import ToolMap, ToolPurpose
 from operable.wire.events import TOOL_KINDS
+
+_PATHS: Final = 2_000  # of one call; with more, not all are known
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +102,45 @@ class Facts:
         return list(found)
 
     @cached_property
+    def readings(self) -> ArgumentReadings:
+        """What the values of the arguments may be, whatever their names; for rules that deny or ask."""
+        found = ArgumentReadings()
+        for call in self.calls:
+            found.gather(call.arguments)
+        return found
+
+    @cached_property
+    def possible_runs(self) -> list[Command]:
+        """What other texts of the call would run; where only a shell knows, at least its program is known."""
+        known = {*self.command.stated, *self.command.hinted}
+        lines = [line for line in self.readings.lines if line not in known]
+        runs = dict.fromkeys(run for line in lines for run in commands_in(line))
+        return [run for run in runs if None not in run or re.search(r"\S\s", run[0] or "")]
+
+    @cached_property
+    def possible_paths(self) -> list[tuple[str, bool]]:
+        """Where other texts of the call would lead, and whether each is a bare word, which is rarely a path."""
+        found: dict[tuple[str, bool], None] = {}
+        for text in self.readings.paths:
+            if "\n" not in text:
+                is_bare = re.search(r"[/.~*?\[{$]", text) is None
+                for path in self._outside(text):
+                    found[real_path(path, self._workspace), is_bare] = None
+                    found[_lexical(path, self.root), is_bare] = None
+        return list(found)
+
+    @cached_property
     def paths(self) -> Argument:
         """Real paths; hinted are also their names before links are resolved, and the workspace where they contain it."""
         texts = self._path_texts
-        stated = tuple(dict.fromkeys(real for text in texts for real in self._real(text)))
+        stated = tuple(dict.fromkeys(real for text in texts[:_PATHS] for real in self._real(text)))
         shown = [text for call in self.calls for text in (*call.shown, *shown_in(call.arguments))]
         hints = [each for text in shown for each in (*_without_prefix(text), *text.split()[-1:])]
-        more = [real for text in (*hints, *self._found.paths) for real in self._real(text)]
+        more = [real for text in (*hints, *self._found.paths[:_PATHS]) for real in self._real(text)]
         more += [_lexical(path, self.root) for text in texts for path in self._outside(text)]
         more += ["." for real in stated if self.root.startswith(real.rstrip("/") + "/")]
         enough = 2 if self.kinds == ("move",) else 1
-        known = len(stated) >= enough and not self._found.unreadable
+        known = len(stated) >= enough and len(texts) <= _PATHS and not self._found.unreadable
         return Argument(stated, tuple(dict.fromkeys(more)), known)
 
     @cached_property
@@ -142,7 +173,8 @@ class Facts:
 
     def folders(self) -> list[str]:
         """Every folder that the call names as its own."""
-        return [real for text in self._found.folders for real in self._real(text)]
+        found = [real for text in self._found.folders for real in self._real(text)]
+        return list(dict.fromkeys(found))
 
     def _member(self, name: str) -> tuple[str, ...] | None:
         """The values of the member that the manifest names; None: it names none."""
@@ -161,7 +193,8 @@ class Facts:
 
     def _real(self, text: str) -> list[str]:
         """Where it leads from the workspace, and from every folder that the call names as its own."""
-        bases = ["", *(base for folder in self._found.folders for base in self._outside(folder))]
+        folders = [*self._found.folders, *(base for base in self._found.bases if base != text)]
+        bases = ["", *(base for folder in folders for base in self._outside(folder))]
         return list(
             dict.fromkeys(
                 real_path(os.path.join(base, path), self._workspace)
