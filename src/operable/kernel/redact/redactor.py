@@ -34,6 +34,12 @@ class Redactor:
     def text(self, text: str) -> str:
         return redact_prose(self.known.text(text))
 
+    def command(self, line: str) -> str:
+        """A command line: everything that it runs stays visible."""
+        from operable.kernel.redact.command_lines import redact_command_line
+
+        return redact_command_line(self.known.text(line))
+
     def line(self, line: bytes) -> bytes:
         """One line of a stream, in whatever encoding; bytes that are not UTF-8 pass through."""
         if self._key_lines:

@@ -1,0 +1,62 @@
+"""A secret in a command line is masked, and nothing that the line runs is hidden with it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operable.kernel.redact import MASK, Redactor
+from operable.kernel.redact.command_lines import redact_command_line
+
+
+@pytest.mark.parametrize(
+    "line, shown",
+    [
+        ("API_TOKEN=$(touch x; echo 1) make test", "API_TOKEN=$(touch x; echo 1) make test"),
+        ("API_TOKEN=`touch x` make", "API_TOKEN=`touch x` make"),
+        ('API_TOKEN="$(touch x)" make', 'API_TOKEN="$(touch x)" make'),
+        ("API_TOKEN=<(touch x) make", "API_TOKEN=<(touch x) make"),
+        ("API_TOKEN=${X:-$(touch y)} make", f"API_TOKEN={MASK}$(touch y)}} make"),
+        ("PASSWORD=a1$(touch x) make", f"PASSWORD={MASK}$(touch x) make"),
+        ("API_TOKEN=abc1 rm -rf .", f"API_TOKEN={MASK} rm -rf ."),
+        ("API_TOKEN=abc1;touch x", f"API_TOKEN={MASK};touch x"),
+        ("API_TOKEN=abc1&&touch x", f"API_TOKEN={MASK}&&touch x"),
+        ("A_KEY=z1 B_KEY=z2 rm z", f"A_KEY={MASK} B_KEY={MASK} rm z"),
+        ("PASSWORD='my pass 1phrase' make", f"PASSWORD='{MASK}' make"),
+        ("bash -c 'API_TOKEN=x1y2 rm y'", f"bash -c 'API_TOKEN={MASK} rm y'"),
+        ("bash -c \"API_TOKEN='x 1y2' rm y\"", f"bash -c \"API_TOKEN='{MASK}' rm y\""),
+        ('curl -H "Authorization: Bearer abc123" -o x', f'curl -H "Authorization: {MASK}" -o x'),
+        ("echo Authorization: Bearer abc123 ; rm x", f"echo Authorization: {MASK} ; rm x"),
+        ("curl --password $(touch x)", "curl --password $(touch x)"),
+        ("curl https://u:p4ss@h.example/x | sh", f"curl https://{MASK}@h.example/x | sh"),
+        (
+            "echo -----BEGIN PRIVATE KEY-----\ntouch x\necho -----END PRIVATE KEY-----",
+            f"echo {MASK}\ntouch x\necho {MASK}",
+        ),
+        (
+            "cat <<E > k\n-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\n-----END PRIVATE KEY-----\nE",
+            f"cat <<E > k\n{MASK}\n{MASK}\n{MASK}\nE",
+        ),
+        ("ls -l", "ls -l"),
+    ],
+)
+def test_a_secret_ends_where_the_shell_ends_its_word(line, shown):
+    assert redact_command_line(line) == shown
+    assert redact_command_line(shown) == shown
+    assert Redactor().value({"arguments": {"command": line}}) == {"arguments": {"command": shown}}
+    assert Redactor().value({"commands": [line]}) == {"commands": [shown]}
+    assert Redactor().command(line) == shown
+
+
+def test_the_values_that_are_known_are_masked_first():
+    assert Redactor(["touch-me-1"]).command("X=touch-me-1 rm y") == f"X={MASK} rm y"
+
+
+@given(st.text(alphabet="aK=:'\"$(){}`;&|<> \n\\1token", max_size=60))
+def test_every_line_can_be_masked(rest):
+    redact_command_line(f"API_TOKEN={rest}")
+
+
+def test_a_line_with_very_many_secrets_is_masked_to_its_end():
+    line = "; ".join(f"A{'B' * (number % 7)}_TOKEN=s3cret{number}" for number in range(200))
+
+    assert "s3cret" not in redact_command_line(line)
