@@ -334,7 +334,7 @@ def test_a_session_is_closed_where_the_agent_knows_how():
 def test_an_agent_that_ends_in_a_turn_leaves_nothing_open():
     talk = talking(fs_read=True)
     ask = talk.ask(CALL)[-1]
-    talk.call("fs/read_text_file", {"path": "a"}, request_id=1)
+    talk.call("fs/read_text_file", {"sessionId": "agent-1", "path": "a"}, request_id=1)
 
     happened = talk.connection.eof(137)
 

@@ -327,7 +327,7 @@ def test_files_and_terminals_are_served_only_when_granted(method, grant):
 
 def test_what_the_host_could_not_do_is_told_as_an_error():
     talk = talking(fs_write=True)
-    talk.call("fs/write_text_file", {"path": "/etc/passwd"})
+    talk.call("fs/write_text_file", {"sessionId": "agent-1", "path": "/etc/passwd"})
     talk.connection.reply(
         "call-1", error={"code": -32602, "message": "outside", "data": {"path": "/etc/passwd"}}
     )
@@ -340,7 +340,7 @@ def test_what_the_host_could_not_do_is_told_as_an_error():
 
 def test_an_empty_result_is_an_empty_object():
     talk = talking(fs_write=True)
-    talk.call("fs/write_text_file", {"path": "a"})
+    talk.call("fs/write_text_file", {"sessionId": "agent-1", "path": "a"})
     talk.connection.reply("call-1")
 
     assert talk.one()["result"] == {}
@@ -348,7 +348,7 @@ def test_an_empty_result_is_an_empty_object():
 
 def test_a_call_that_the_agent_takes_back_is_withdrawn_and_not_answered_twice():
     talk = talking(terminal=True)
-    talk.call("terminal/wait_for_exit", {"terminalId": "1"}, request_id="g")
+    talk.call("terminal/wait_for_exit", {"sessionId": "agent-1", "terminalId": "1"}, request_id="g")
 
     assert talk.notify("$/cancel_request", {"requestId": "g"}) == [CallWithdrawn("call-1")]
     assert talk.one()["error"]["code"] == -32800
@@ -376,9 +376,11 @@ def test_notifications_that_nobody_has_are_noticed(method):
 def test_an_agent_that_asks_without_end_is_refused():
     talk = talking(terminal=True)
     for number in range(1024):
-        talk.call("terminal/wait_for_exit", {"terminalId": "1"}, request_id=number)
+        talk.call("terminal/wait_for_exit", {"sessionId": "agent-1", "terminalId": "1"}, request_id=number)
 
-    (notice,) = talk.call("terminal/wait_for_exit", {"terminalId": "1"}, request_id=5000)
+    (notice,) = talk.call(
+        "terminal/wait_for_exit", {"sessionId": "agent-1", "terminalId": "1"}, request_id=5000
+    )
 
     assert notice.code == "too_many_requests"
     assert [message["id"] for message in talk.written()] == [5000]

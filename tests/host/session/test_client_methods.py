@@ -418,12 +418,29 @@ def test_a_command_is_killed_with_the_turn_and_by_a_withdrawn_wait(tmp_path):
         assert served.busy
         served.withdraw("w")
         first, _ = await waiting
-        served.turn_ended(cancelled=True)
+        served.abandon()
         second, _ = await call(served, desk, "terminal/wait_for_exit", **other)
         await served.close()
         return first, second
 
     assert [status["signal"] for status in run(scene())] == ["SIGKILL", "SIGKILL"]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"command": "ls", "cwd": "a\0b"},
+        {"command": "ls", "cwd": ["a"]},
+        {"command": "ls\0", "args": ["x"]},
+        {"command": "ls", "args": ["x\0y"]},
+        {"command": "ls\0 x"},
+    ],
+    ids=str,
+)
+def test_a_command_with_a_character_that_cannot_be_used_is_refused(tmp_path, params):
+    served, _, desk = methods(tmp_path)
+
+    assert run(call(served, desk, "terminal/create", **params))[1]["code"] == -32602
 
 
 def test_a_command_outside_the_workspace_is_refused(tmp_path):

@@ -67,7 +67,7 @@ class Requests:
             if key is None:
                 self._link.refuse_id(request_id, jsonrpc.INTERNAL_ERROR, "Too many requests are open")
                 return [self._notice("too_many_requests", method[:200])]
-            if self._is_foreign(params):
+            if self._is_foreign(method, params):
                 return self._deny_foreign(key, method, params)
             return taker(key, method, params, turn)
         except MalformedMessage as fault:
@@ -119,12 +119,14 @@ class Requests:
             return self._elicitation
         return None
 
-    def _is_foreign(self, params: Mapping[str, Any]) -> bool:
-        """Whether a request names another session than the one that rules and people answer for."""
-        return self._handshake.agent_id is not None and params.get("sessionId") not in (
-            None,
-            self._handshake.agent_id,
-        )
+    def _is_foreign(self, method: str, params: Mapping[str, Any]) -> bool:
+        """Whether a request is not of the session that rules and people answer for.
+
+        Only a question for input may name no session: the protocol has such, and they are about no call.
+        """
+        if method == "elicitation/create" and "sessionId" not in params:
+            return False
+        return self._handshake.agent_id is not None and params.get("sessionId") != self._handshake.agent_id
 
     def _deny_foreign(self, key: str, method: str, params: Mapping[str, Any]) -> list[Happening]:
         text = "The request names a session that this host did not open."

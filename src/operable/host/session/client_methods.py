@@ -3,8 +3,8 @@
 Served only when the opening granted it, and only inside the workspace: a path is resolved first and then walked folder by
 folder without following links, so that a link that appears in between is not followed. Writes and commands pass the gate:
 what the rules allow, or what was allowed when the agent asked in this turn, or what the queue now allows. Commands run
-confined as the agent is (`confine`); their output is bounded; they are killed when the turn is cancelled or the session
-ends, because agents were seen to leave them running.
+confined as the agent is (`confine`); their output is bounded; they are killed when the turn ends, in whichever way, or the
+session does, because agents were seen to leave them running.
 
 What is read or printed goes back to the agent as it is: the agent has the same files and variables itself. Values that
 the agent has as placeholders only (`withheld`) are masked.
@@ -105,6 +105,9 @@ class ClientMethods:
                     return self._terminal(call.params, method.partition("/")[2]), None
         except _RefusedError as refused:
             return None, refused.error
+        except ValueError:
+            # A NUL, or a character that no name of a file has: the system takes it nowhere.
+            return None, {"code": INVALID, "message": f"{call.method} has a character that cannot be used"}
         except (OSError, Fail) as error:
             if isinstance(error, Fail) and error.code in UNRECORDED:
                 raise
@@ -116,10 +119,6 @@ class ClientMethods:
         waiting = self._waiting.get(call_id)
         if waiting is not None:
             waiting.set()
-
-    def turn_ended(self, *, cancelled: bool) -> None:
-        if cancelled:
-            self.abandon()
 
     def abandon(self) -> None:
         """Kill all commands, without waiting."""
@@ -187,7 +186,7 @@ class ClientMethods:
         called = os.path.normpath(os.path.join(self._root, outside(given, self._root, self._gate.seen_as)))
         called = called.removeprefix(self._root.rstrip("/") + "/")
         names = {"path": self._named(path)}
-        return names if called == path else names | {"file": self._named(called)}
+        return names if called == path else names | {"filepath": self._named(called)}
 
     def _named(self, path: str) -> str:
         """As rules and people see it. A path that would be read as something else (`~x`) is said in full."""
@@ -228,7 +227,9 @@ class ClientMethods:
         self._gate.record.end_own(begun, "terminal/create", later=True, **(terminal.exit_status() or {}))
 
     def _folder(self, cwd: Any) -> str:
-        real = os.path.realpath(os.path.join(self._root, outside(str(cwd), self._root, self._gate.seen_as)))
+        if not isinstance(cwd, str) or "\0" in cwd:
+            raise _RefusedError(INVALID, "cwd is a string")
+        real = os.path.realpath(os.path.join(self._root, outside(cwd, self._root, self._gate.seen_as)))
         return "" if real == self._root else self._inside(cwd, "terminal/create")
 
     async def _wait(self, call: ClientCall) -> dict[str, Any]:
@@ -350,6 +351,8 @@ def _argv(params: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
     command, words = params.get("command"), params.get("args") or []
     if not isinstance(command, str) or not command or not all(isinstance(word, str) for word in words):
         raise _RefusedError(INVALID, "command is a string, args are strings")
+    if any("\0" in word for word in (command, *words)):
+        raise _RefusedError(INVALID, "command or args have a NUL character")
     if not words and shutil.which(command) is None:
         return ("/bin/sh", "-c", command), command
     # A bare name is looked up on the host, here and once: what is judged is what runs, whatever is in the workspace.

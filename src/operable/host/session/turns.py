@@ -184,7 +184,7 @@ class Turns:
         context = self._context
         context.gate.cancel_turn()
         context.approvals.withdraw(reason="the turn was cancelled")
-        context.methods.turn_ended(cancelled=True)
+        context.methods.abandon()
         context.link.cancel()
 
     def _report(self, cause: Cause, batch: Batch) -> None:
@@ -227,7 +227,7 @@ class Turns:
         self._ending = None
         context.gate.end_turn()
         context.approvals.withdraw()
-        context.methods.turn_ended(cancelled=end.reason != e.COMPLETED)
+        context.methods.abandon()
         context.budget.turn_ended(end)
         if turn is not None:
             turn.over.set()
