@@ -422,6 +422,15 @@ def test_the_list_of_things_to_do_is_a_plan():
     assert [(entry.content, entry.status) for entry in plan.entries] == [("a", "completed"), ("b", "pending")]
 
 
+@pytest.mark.parametrize("name", ["", None, 3])
+def test_a_permission_request_without_a_name_is_still_one_for_permission(name):
+    _, question = feed(talking(), {**ASK, "request": {**ASK["request"], "tool_name": name}})
+
+    assert isinstance(question, AgentPrompt)
+    assert question.tool_name
+    assert question.arguments == {"command": "ls"}
+
+
 def test_a_permission_request_is_a_question_whose_choices_name_what_they_allow():
     call, question = feed(talking(), ASK)
 

@@ -15,6 +15,8 @@ from operable.host.arm import (
     PeerError,
 )
 from operable.host.arms.codex_app_server import ARM
+from operable.host.policy.judged_question import call_of
+from operable.host.policy.policy_file import rules
 from operable.wire.events import (
     CANCELLED,
     COMPLETED,
@@ -413,6 +415,27 @@ def test_a_patch_is_approved_with_the_changes_that_were_announced():
     assert isinstance(question, AgentPrompt)
     assert question.arguments == {"changes": [{"path": "/a", "kind": "add", "diff": "hi\n"}]}
     assert [choice.id for choice in question.options] == ["accept", "acceptForSession", "decline", "cancel"]
+
+
+@pytest.mark.parametrize(
+    "method, more",
+    [
+        ("item/fileChange/requestApproval", {"grantRoot": "/"}),
+        ("item/commandExecution/requestApproval", {"additionalPermissions": {"network": {"enabled": True}}}),
+        ("item/commandExecution/requestApproval", {"networkApprovalContext": {"host": "evil.example"}}),
+        ("item/commandExecution/requestApproval", {"environmentId": "elsewhere"}),
+        ("item/commandExecution/requestApproval", {"unheardOf": 1}),
+    ],
+)
+def test_what_a_yes_would_grant_beside_the_call_is_part_of_the_question(method, more):
+    params = {"threadId": "th", "itemId": "c1", **more}
+    if method == "item/commandExecution/requestApproval":
+        params |= {"command": "ls", "cwd": "/w"}
+    *_, question = feed(talking(), item(PATCH), {"id": 7, "method": method, "params": params})
+
+    assert more.items() <= question.arguments.items()
+    for policy in (rules(allow=["execute:ls", "edit:/a"]), rules(allow=["Other"])):
+        assert policy.decide(call_of(question), "/w").effect == "deny"
 
 
 def test_permissions_are_granted_as_asked_or_not_at_all():

@@ -215,7 +215,8 @@ class ClaudeStreamJson:
         return []
 
     def _permission(self, control_id: str, request: dict[str, Any]) -> list[Happening]:
-        name, arguments = string(request.get("tool_name")), mapping(request.get("input"))
+        # A request without a name is still one for permission, and no rule by name allows it.
+        name, arguments = string(request.get("tool_name")) or "(unnamed)", mapping(request.get("input"))
         call_id = string(request.get("tool_use_id")) or f"call-{control_id}"
         title = string(request.get("description"))
         called = self._state.call(call_id, name, arguments, kind=kind_of(name), title=title)

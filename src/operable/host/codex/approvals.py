@@ -24,6 +24,11 @@ _NAMES: Final = {
     "decline": Choice("decline", "Deny, the turn goes on", "reject_once"),
     "cancel": Choice("cancel", "Deny, and end the turn", "reject_once"),
 }
+# Ids, choices, and what says again which command it is. Everything else in a request is part of what is asked.
+_DESCRIBED: Final = frozenset(
+    "kind threadId turnId itemId approvalId startedAtMs reason command cwd commandActions availableDecisions"
+    " proposedExecpolicyAmendment proposedNetworkPolicyAmendments".split()
+)
 _DENIALS: Final = frozenset({"decline", "cancel"})
 
 
@@ -62,9 +67,13 @@ def prompt(method: str, params: dict[str, Any], arguments: Mapping[str, Any] | N
     match method:
         case "item/commandExecution/requestApproval":
             given = {name: params[name] for name in ("command", "cwd") if params.get(name) is not None}
-            return CodexPrompt(options, reason, "shell", given or arguments or {}, "execute")
+            return CodexPrompt(
+                options, reason, "shell", {**(given or arguments or {}), **_beside(params)}, "execute"
+            )
         case "item/fileChange/requestApproval":
-            return CodexPrompt(options, reason, "apply_patch", arguments or {}, "edit")
+            return CodexPrompt(
+                options, reason, "apply_patch", {**(arguments or {}), **_beside(params)}, "edit"
+            )
         case "item/permissions/requestApproval":
             return CodexPrompt(options, reason, "request_permissions", mapping(params.get("permissions")))
         case "item/tool/requestUserInput":
@@ -101,6 +110,14 @@ def result(method: str, params: dict[str, Any], answer: Answer) -> dict[str, Any
     if is_denial(answer):
         return {"decision": "cancel" if answer.cancelled or answer.option_id == "cancel" else "decline"}
     return {"decision": decisions(method, params).get(answer.option_id or "accept", "accept")}
+
+
+def _beside(params: Mapping[str, Any]) -> dict[str, Any]:
+    """What a yes would grant beside the call: more permissions, a folder to write to (`grantRoot`), what we do not know."""
+    more = {name: value for name, value in params.items() if name not in _DESCRIBED and value is not None}
+    if more.get("environmentId") == "local":
+        del more["environmentId"]
+    return more
 
 
 def _choice(name: str, decision: Any) -> Choice:
