@@ -88,6 +88,7 @@ def test_a_deny_finds_what_it_is_about_under_any_name_and_in_parts(kind, argumen
     [
         ("execute", {"command": "git status", "description": "remove", "timeout": 5}),
         ("execute", {"command": "ls", "cwd": WORK, "run_in_background": True}),
+        ("execute", {"command": "ls", "purpose": "before I call rm x", "description": "No need for rm x"}),
         ("execute", {"command": "git", "justification": "I want to push (later"}),
         ("edit", {"file_path": "docs/x", "content": ".env", "mode": "overwrite"}),
         (

@@ -123,7 +123,7 @@ def play(tmp_path, scenes, *, answers=lambda _ask: None, after=None, up_to_done=
             tmp_path,
             arm=ACP,
             spawn=lambda words: prepare([sys.executable, str(script), json.dumps(scenes), *words]),
-            opening=Opening(cwd=str(work), session_id="h", fs_write=True),
+            opening=Opening(cwd=str(work), session_id="h", fs_write=True, terminal="confine" in facts),
             session_id="h",
             on_ask=on_ask,
             **facts,
@@ -684,9 +684,10 @@ def test_a_call_after_a_cancel_that_the_agent_does_not_answer_is_judged(tmp_path
     assert len(seen.alarms) == (not ok)
 
 
-def test_a_question_or_a_request_under_another_session_is_denied(tmp_path):
+@pytest.mark.parametrize("other", ["other", "", None, 0, ["s"], {"s": "s"}, "s ", "S"], ids=repr)
+def test_a_question_or_a_request_under_another_session_is_denied(tmp_path, other):
     told = tmp_path / "told.json"
-    scene = 'ask(session="other", **run("ls x")); write("a.txt", session="other")\n'
+    scene = f'ask(session={other!r}, **run("ls x")); write("a.txt", session={other!r})\n'
     scene += f'open({str(told)!r}, "w").write(json.dumps(got))'
 
     seen = play(tmp_path, {"go": scene}, policy=rules(allow=["*"]), answers=yes)
@@ -697,3 +698,51 @@ def test_a_question_or_a_request_under_another_session_is_denied(tmp_path):
     assert not (seen.work / "a.txt").exists()
     codes = [event.code for event in seen.events if isinstance(event, Notice)]
     assert codes.count("foreign_request") == 2
+
+
+def test_a_request_that_names_no_session_is_denied(tmp_path):
+    told = tmp_path / "told.json"
+    scene = """say(id=7, method="fs/write_text_file", params={"path": "a.txt", "content": "x"})
+got = json.loads(sys.stdin.readline())
+"""
+    scene += f'open({str(told)!r}, "w").write(json.dumps(got))'
+
+    seen = play(tmp_path, {"go": scene}, policy=rules(allow=["*"]))
+
+    assert json.loads(told.read_text())["error"]["code"] == -32602
+    assert not (seen.work / "a.txt").exists()
+
+
+def test_a_command_of_the_host_does_not_outlive_a_turn_that_ends_well(tmp_path):
+    """The second turn begins after the end of the first: its wait is for a command that is over by then."""
+    told = tmp_path / "told.json"
+    scenes = {
+        "one": 'request("terminal/create", command="sleep", args=["600"])',
+        "two": 'request("terminal/wait_for_exit", terminalId=got[-1]["terminalId"])\n'
+        f'open({str(told)!r}, "w").write(json.dumps(got))',
+    }
+
+    seen = play(
+        tmp_path,
+        scenes,
+        policy=rules(allow=["*"]),
+        confine=lambda argv, env, cwd: prepare(list(argv), env={"PATH": os.environ["PATH"], **env}, cwd=cwd),
+    )
+
+    assert json.loads(told.read_text())[-1] == {"exitCode": None, "signal": "SIGKILL"}
+    (ended,) = [record for record in seen.records("agent.host-call") if "signal" in record["output"]]
+    assert ended["output"]["signal"] == "SIGKILL"
+
+
+@pytest.mark.parametrize("line", ["API_TOKEN=$(touch pwned) make", "API_TOKEN=x1 touch pwned"])
+def test_a_secret_in_a_command_hides_nothing_that_runs_from_the_person_or_the_audit(tmp_path, line):
+    scene = f"ask('c1', **run({line!r})); ask('c2', kind='execute', title={line!r})"
+
+    seen = play(
+        tmp_path, {"go": scene}, policy=rules(ask=["kind:execute"]), answers=lambda _ask: Decision(False)
+    )
+
+    first, _second = seen.asked
+    assert "touch pwned" in first.arguments["command"]
+    assert "x1" not in first.arguments["command"]
+    assert "touch pwned" in seen.records("agent.decision")[0]["input"]["arguments"]["command"]

@@ -46,6 +46,8 @@ def questions(session: str | None) -> Iterator[AgentQuestion]:
             expires_at=ask.expires_at,
             why=ask.why,
             diffs=list(ask.diffs),
+            locations=list(ask.locations),
+            announced=list(ask.announced),
         )
 
 

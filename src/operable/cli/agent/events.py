@@ -202,6 +202,8 @@ class AgentQuestion(Event):
     expires_at: int  # milliseconds since 1970; then it is denied
     why: str
     diffs: list[dict[str, Any]]  # changes that the agent shows beside the arguments
+    locations: list[str]  # places that the agent lists beside both: a yes does not let the host write there
+    announced: list[dict[str, Any]]  # what the agent said of the call before and does not ask about
 
 
 class AgentAnswer(Event):

@@ -50,6 +50,8 @@ def _line(session: SyncSession, ask: Ask) -> str:
 def _what(ask: Ask) -> str:
     words = [ask.text or ask.tool, cell(ask.arguments) if ask.arguments else "", ask.url or ""]
     words += [cell(diff) for diff in ask.diffs]
+    words += [f"beside it: {cell(list(ask.locations))}"] if ask.locations else []
+    words += [f"announced before: {cell(each)}" for each in ask.announced]
     return " ".join(word for word in words if word)
 
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from operable.host.policy.call_form import TITLE, TOOL, Form
-from operable.host.policy.grants import Thing, things
+from operable.host.policy.judged_question import FactsOf, JudgedQuestion, told_call
 from operable.host.policy.pattern import ALLOW, DENY, parse
 from operable.host.policy.rules import Ruling
-from operable.host.policy.tool_call import Facts, JudgedCall
-from operable.host.session.approvals import Decision, argument_digest, prompt_digest
-from operable.wire.events import AgentPrompt, ToolCall
+from operable.host.policy.tool_call import Facts
+from operable.host.session.approvals import Decision, argument_digest
+from operable.wire.events import ToolCall
 
 Judge = Callable[[Facts], Ruling]
 """What the rules of the session say about a call."""
@@ -27,19 +27,24 @@ Judge = Callable[[Facts], Ruling]
 class CallQuestion:
     """A question of this turn, and its answer once it has one."""
 
-    call_id: str | None
-    sealed: str
+    judged: JudgedQuestion
     same: str  # the digest that a call has whose tool and arguments are those of the question
-    kind: str
-    form: Form  # what the question itself says
-    known: Form  # and what was reported of its call before
-    shown: Any  # the same for the record
-    about: list[Thing]
-    lasting: bool  # the agent reports enough to recognise the same call
     elsewhere: bool  # it names no call that is known: some agents ask under another id than the call then has
     by_rule: bool  # a rule allowed it
     answer: Decision | None = None
     used: bool = False
+
+    @property
+    def call_id(self) -> str | None:
+        return self.judged.prompt.call_id
+
+    @property
+    def form(self) -> Form:
+        return self.judged.form
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        return self.judged.shown
 
     @property
     def is_allowed(self) -> bool:
@@ -64,25 +69,18 @@ class CallQuestion:
 class CallQuestions:
     """The questions of one turn. `facts` works out what a call is about."""
 
-    def __init__(self, facts: Callable[[JudgedCall], Facts]) -> None:
+    def __init__(self, facts: FactsOf) -> None:
         self._facts = facts
         self._questions: dict[str, CallQuestion] = {}  # by the id of the request
 
     def clear(self) -> None:
         self._questions.clear()
 
-    def add(self, prompt: AgentPrompt, facts: Facts, ruling: Ruling, *, elsewhere: bool) -> None:
-        """Keep a question. `facts` also has what was reported of its call before."""
+    def add(self, judged: JudgedQuestion, ruling: Ruling, *, elsewhere: bool) -> None:
+        prompt = judged.prompt
         self._questions[prompt.tool_call_id] = CallQuestion(
-            prompt.call_id,
-            prompt_digest(prompt),
+            judged,
             argument_digest(prompt.tool_name, prompt.arguments),
-            prompt.kind,
-            Form.of(self._facts(call_of(prompt))),
-            Form.of(facts),
-            shown(prompt),
-            things(facts),
-            facts.distinct,
             elsewhere=elsewhere,
             by_rule=ruling.effect == ALLOW,
         )
@@ -112,7 +110,7 @@ class CallQuestions:
                 question
                 for question in left
                 if question.elsewhere
-                and question.kind == call.kind
+                and question.judged.prompt.kind == call.kind
                 and not {*question.form.difference(form).contradictions} - {TOOL}
             ),
         )
@@ -132,7 +130,7 @@ class CallQuestions:
         self, question: CallQuestion, call: ToolCall, ruling: Ruling, ignored: Sequence[str]
     ) -> str:
         """Why a question does not cover this form of a call; nothing: it does."""
-        difference = question.form.difference(Form.of(self._facts(told_call(call))), question.known)
+        difference = question.form.difference(Form.of(self._facts(told_call(call))), question.judged.known)
         if not difference.adds:
             return ""
         if ruling.effect == ALLOW and not (difference.extends and _is_by_argument(ruling)):
@@ -162,36 +160,7 @@ def _is_by_argument(ruling: Ruling) -> bool:
     return ruling.rule is not None and parse(ruling.rule.pattern).argument is not None
 
 
-def told_call(call: ToolCall, *others: ToolCall) -> JudgedCall:
-    """What the agent announced, for the rules; `others` are other forms of the same call."""
-    shown = (call.title,) if call.title else ()
-    return JudgedCall(
-        call.tool_name,
-        call.kind,
-        call.arguments,
-        call.locations,
-        shown,
-        call.unnamed,
-        told=tuple(told_call(form) for form in others),
-        diffs=call.diffs,
-    )
-
-
-def call_of(prompt: AgentPrompt, *told: ToolCall) -> JudgedCall:
-    """What a question is about: what it says itself, and what was reported of its call before."""
-    return JudgedCall(
-        prompt.tool_name,
-        prompt.kind,
-        prompt.arguments,
-        prompt.locations,
-        (prompt.text,) if prompt.text else (),
-        prompt.unnamed,
-        told=tuple(told_call(form) for form in told),
-        diffs=prompt.diffs,
-    )
-
-
-def shown(about: AgentPrompt | ToolCall) -> dict[str, Any]:
+def shown(about: ToolCall) -> dict[str, Any]:
     """A form of a call for the record."""
     members = {
         "tool": about.tool_name,

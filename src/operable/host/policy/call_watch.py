@@ -11,7 +11,6 @@ A failed result does not raise it: agents check arguments before they ask, and r
 a success would have raised is kept: it is raised if the agent reports the success later.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -22,13 +21,13 @@ from operable.host.policy.call_question import (
     Judge,
     current,
     shown,
-    told_call,
 )
+from operable.host.policy.judged_question import FactsOf, JudgedQuestion, told_call
 from operable.host.policy.pattern import ALLOW
 from operable.host.policy.rules import Ruling
 from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.session.approvals import Decision
-from operable.wire.events import MUTATING_KINDS, AgentPrompt, ToolCall, ToolResult
+from operable.wire.events import MUTATING_KINDS, ToolCall, ToolResult
 
 # What changes something, and what is unknown.
 _WATCHED = MUTATING_KINDS | {"other"}
@@ -61,7 +60,7 @@ class _Followed:
 class CallWatch:
     """The calls of one session and the questions of one turn. `facts` works out what a call is about."""
 
-    def __init__(self, facts: Callable[[JudgedCall], Facts], judge: Judge) -> None:
+    def __init__(self, facts: FactsOf, judge: Judge) -> None:
         self._facts = facts
         self._judge = judge
         self._calls: dict[str, _Followed] = {}
@@ -84,10 +83,10 @@ class CallWatch:
 
     # --- questions
 
-    def asked(self, prompt: AgentPrompt, facts: Facts, ruling: Ruling) -> None:
-        """Keep a question. `facts` also has what was reported of its call before."""
-        elsewhere = not self.is_open(prompt.call_id or "")
-        self._questions.add(prompt, facts, ruling, elsewhere=elsewhere)
+    def asked(self, judged: JudgedQuestion, ruling: Ruling) -> None:
+        """Keep a question."""
+        elsewhere = not self.is_open(judged.prompt.call_id or "")
+        self._questions.add(judged, ruling, elsewhere=elsewhere)
 
     def answered(self, request_id: str, decision: Decision) -> CallQuestion | None:
         return self._questions.answer(request_id, decision)

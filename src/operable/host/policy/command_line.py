@@ -15,6 +15,7 @@ from itertools import dropwhile
 from posixpath import normpath
 from typing import Final
 
+from operable.host.policy.shell_programs import ADDS_ARGUMENTS, PLAIN, RESERVED, SHELLS, SOURCES, WRAPPERS
 from operable.host.policy.shell_text import (
     BLANK,
     MARK,
@@ -31,7 +32,6 @@ Command = tuple[Piece, ...]
 
 _ANYTHING: Final[Command] = (WILD,)
 _LENGTH, _DEPTH, _WORDS, _COMMANDS, _GLUES = 50_000, 8, 300, 1_000, 30
-SHELLS: Final = frozenset("sh bash dash zsh ksh mksh ash fish rbash".split())
 _WITH_VALUE: Final = re.compile(r"[-+][A-Za-z]*[oO]|--rcfile|--init-file")
 _INPUT: Final = re.compile(
     r"(?:^|.*/)(?:stdin|(?:dev|proc)/(?:stdin|fd|tty|self|thread-self|\d+)(?:/.*)?)", re.DOTALL
@@ -39,14 +39,6 @@ _INPUT: Final = re.compile(
 _GLUED: Final = re.compile(
     r"-[A-Za-z0-9]*?[cS]|--[a-z-]+="
 )  # an option up to a command line that is its value
-_WRAPPERS: Final = frozenset(
-    "sudo doas su runuser env nohup nice ionice chrt time timeout stdbuf setsid setpriv xargs parallel command exec"
-    " builtin busybox toybox chroot unshare nsenter flock watch script strace ltrace ssh trap find fd coproc proot"
-    " systemd-run start-stop-daemon dbus-run-session firejail bwrap catchsegv entr function for select".split()
-)
-# They run what follows with more arguments than the line shows.
-_ADDS_ARGUMENTS: Final = frozenset("xargs parallel entr".split())
-_RESERVED: Final = frozenset("! { } if then else elif fi do done while until [[ ]] esac in".split())
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _STANDARD: Final = re.compile(r"(?:(?:/usr(?:/local)?)?/bin/)?([a-z]+)")
 
@@ -54,8 +46,9 @@ _STANDARD: Final = re.compile(r"(?:(?:/usr(?:/local)?)?/bin/)?([a-z]+)")
 class _Runs(dict[Command, None]):
     """What was found, and how deep each text was read: none is read twice for the same."""
 
-    def __init__(self, found: dict[Command, None]) -> None:
+    def __init__(self, found: dict[Command, None], *, guesses: bool) -> None:
         super().__init__(found)
+        self.guesses = guesses
         self._read: dict[str, int] = {}
         self._left = 4 * _LENGTH
 
@@ -71,9 +64,12 @@ class _Runs(dict[Command, None]):
         return len(self) > _COMMANDS or self._left < 0
 
 
-def commands_in(line: str) -> list[Command]:
-    """Everything that the line may run, the line itself first; something WILD where that is not visible."""
-    found = _Runs({(line.strip(),): None, (line.strip(BLANK),): None})
+def commands_in(line: str, *, guesses: bool = True) -> list[Command]:
+    """Everything that the line may run, the line itself first; something WILD where that is not visible.
+
+    `guesses`: a program that is not known may run what is behind it. In a text that perhaps is prose, it does not.
+    """
+    found = _Runs({(line.strip(),): None, (line.strip(BLANK),): None}, guesses=guesses)
     if obscured(line):
         found[_ANYTHING] = None
     _read(line, found, 0)
@@ -93,7 +89,7 @@ def simple_commands(line: str, depth: int = 0) -> Iterator[list[Piece]]:
         scan.commands()
     for words, _ in scan.found:
         texts = [text_of(word) for word in words]
-        yield list(dropwhile(lambda text: text in _RESERVED, texts))
+        yield list(dropwhile(lambda text: text in RESERVED, texts))
     for script in scan.inside:
         yield from simple_commands(script, depth + 1)
 
@@ -191,36 +187,46 @@ def _read(line: str, found: _Runs, depth: int) -> None:
 
 def _look_through(words: Words, found: _Runs, depth: int) -> None:
     """The command and what it wraps: from every word on that may be its program."""
-    starts, seen = [0], set()
-    if any((text_of(word) or "").rpartition("/")[2] in _ADDS_ARGUMENTS for word in words):
+    starts, seen = [(0, False)], set()
+    if any((text_of(word) or "").rpartition("/")[2] in ADDS_ARGUMENTS for word in words):
         words = [*words, [WILD]]
     while starts:
-        start = starts.pop()
-        if start in seen or start >= len(words):
+        start, is_guess = starts.pop()
+        if (start, is_guess) in seen or start >= len(words):
             continue
-        seen.add(start)
-        found[_joined(words[start:])] = None
-        text = text_of(words[start])
-        if text is not None and (text in _RESERVED or _ASSIGNMENT.match(text)):
-            starts.append(start + 1)
+        seen.add((start, is_guess))
+        if found.is_too_much:
+            found[_ANYTHING] = None
+            return
+        text, rest = text_of(words[start]), words[start + 1 :]
+        if not (is_guess and text is None):
+            found[_joined(words[start:])] = None
+        if text in RESERVED or _ASSIGNMENT.match(words[start][0] or ""):
+            starts.append((start + 1, is_guess))
             continue
         if text is None:
-            if _ASSIGNMENT.match(words[start][0] or ""):
-                starts.append(start + 1)
-            else:
-                found[_joined([[WILD], *words[start + 1 :]])] = None
+            if not is_guess:
+                found[_joined([[WILD], *rest])] = None
             continue
         name = text.rpartition("/")[2]
-        rest = words[start + 1 :]
         found[_joined([[name], *rest])] = None
         for script in _scripts(name, rest):
             _read(script, found, depth + 1)
-        if _is_opaque(name, rest):
+        if not is_guess and _is_opaque(name, rest):
             found[_ANYTHING] = None
-        if name in _WRAPPERS and len(words) > _WORDS:
+        starts += _starts_behind(name, start, len(words), guesses=found.guesses and not is_guess)
+        if len(starts) > _WORDS:
             found[_ANYTHING] = None
-        elif name in _WRAPPERS:
-            starts += range(start + 1, len(words))
+            return
+
+
+def _starts_behind(name: str, start: int, count: int, *, guesses: bool) -> list[tuple[int, bool]]:
+    """The words behind a program that may be a program themselves; a guess, where it is not known what the first does."""
+    if name in WRAPPERS:
+        return [(each, False) for each in range(start + 1, count)]
+    if not guesses or name.startswith("-") or name in PLAIN | SHELLS | SOURCES:
+        return []
+    return [(each, True) for each in range(start + 1, count)]
 
 
 def _scripts(name: str, rest: Words) -> Iterator[str]:
@@ -233,7 +239,7 @@ def _scripts(name: str, rest: Words) -> Iterator[str]:
         given = next((at for at, word in enumerate(rest) if _takes_script(word)), None)
         yield from (_marked(word) for word in rest[(len(rest) if given is None else given + 1) :])
         yield from _glued(rest)
-    elif name in _WRAPPERS:
+    elif name in WRAPPERS:
         yield from (marked for word in rest if re.search(r"\s", marked := _marked(word)))
         yield from _glued(rest)
 

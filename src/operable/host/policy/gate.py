@@ -12,16 +12,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from operable.host.audit.chain import Audit
-from operable.host.policy.call_question import call_of
 from operable.host.policy.call_watch import Alarm, CallWatch
 from operable.host.policy.grants import Grants, Thing, things
+from operable.host.policy.judged_question import JudgedQuestion
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
 from operable.host.policy.rules import Policy, PolicyRule, Ruling
 from operable.host.policy.session_record import SessionRecord
 from operable.host.policy.tool_arguments import strings_in
 from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.policy.tool_map import ToolMap
-from operable.host.session.approvals import Ask, Decision, argument_digest, needs_option, prompt_digest
+from operable.host.session.approvals import Ask, Decision, argument_digest, needs_option
 from operable.kernel.redact import Known, Redactor
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult
 
@@ -73,13 +73,12 @@ class Gate:
         """The answer, or the question for the queue."""
         if not prompt.tool_name:
             return self._input(prompt)
-        sealed = prompt_digest(prompt)
-        facts = self._facts(call_of(prompt, *self._told_before(prompt)))
-        ruling = self._judge_question(facts)
-        self._watch.asked(prompt, facts, ruling)
+        judged = JudgedQuestion.of(prompt, self._told_before(prompt), self._facts)
+        ruling = self._judge_question(judged.facts)
+        self._watch.asked(judged, ruling)
         if ruling.effect == DENY and ruling.rule is not None:
             return Decision(False, ruling.reason, by=ruling.reference)
-        if ruling.effect != ALLOW and sealed in self._remembered:
+        if ruling.effect != ALLOW and judged.digest in self._remembered:
             return Decision(True, "allowed before, for this session", by="session")
         if ruling.effect == DENY or (ruling.effect == ASK and not self.attended):
             return Decision(False, ruling.reason, by=ruling.reference)
@@ -92,7 +91,7 @@ class Gate:
                 text = "the agent offers no plain one-time permission, and none is picked for it"
                 return Decision(False, text, by=ruling.reference)
         why = ruling.reason if ruling.effect == ASK else "the agent offers no plain one-time permission"
-        return self._ask_about(prompt, sealed, why)
+        return self._ask_about(judged, why)
 
     def _judge_question(self, facts: Facts) -> Ruling:
         """What the rules say, except for a question that goes beyond the mode of the agent.
@@ -137,26 +136,27 @@ class Gate:
         """A question was answered: remember what is to be remembered, write it down."""
         question = self._watch.answered(prompt.tool_call_id, decision)
         if decision.allowed and decision.remember == "call":
-            if question is not None and question.lasting:
-                self._remembered.add(question.sealed)
+            if question is not None and question.judged.is_lasting:
+                self._remembered.add(question.judged.digest)
         elif decision.remember:
             effect = ALLOW if decision.allowed else DENY
             rule = PolicyRule(
                 effect, decision.remember, f"decided in this session by {decision.by or 'somebody'}"
             )
             self.policy = self.policy.with_rules([rule])
-        if question is not None and self._is_in_turn:
-            self._remember_of_turn(question.about, allowed=decision.allowed)
-        self.record.decision(prompt, decision)
+        judged = None if question is None else question.judged
+        if judged is not None and self._is_in_turn:
+            self._remember_of_turn(judged, allowed=decision.allowed)
+        self.record.decision(prompt, decision, judged)
 
-    def _remember_of_turn(self, about: list[Thing], *, allowed: bool) -> None:
+    def _remember_of_turn(self, judged: JudgedQuestion, *, allowed: bool) -> None:
         """The last answer counts: a denial withdraws the yes that came before it, and an approval the no."""
         if allowed:
-            self._grants.add(about)
-            self._denied.difference_update(about)
+            self._grants.add(judged.grants)
+            self._denied.difference_update(judged.grants)
         else:
-            self._grants.remove(about)
-            self._denied.update(about)
+            self._grants.remove(judged.touches)
+            self._denied.update(judged.touches)
 
     def budget_ask(self, text: str) -> Decision | Ask:
         if not self.attended:
@@ -206,7 +206,7 @@ class Gate:
         prompt = AgentPrompt(
             self._session_id, self._own_id("host"), tool_name=tool, arguments=dict(arguments), kind=kind
         )
-        return self._ask_about(prompt, argument_digest(tool, dict(arguments)), ruling.reason)
+        return self._ask_about(JudgedQuestion.of(prompt, (), self._facts), ruling.reason)
 
     # --- what ran
 
@@ -271,23 +271,40 @@ class Gate:
     def _input(self, prompt: AgentPrompt) -> Decision | Ask:
         if not self.attended:
             return Decision(False, "no user is there to answer", by="policy")
-        return self._ask_about(prompt, argument_digest("input", prompt.text), "the agent asks for input")
-
-    def _ask_about(self, prompt: AgentPrompt, sealed: str, why: str) -> Ask:
         return Ask(
             prompt.tool_call_id,
             self._session_id,
-            "permission" if prompt.tool_name else "input",
+            "input",
+            self._redactor.text(prompt.text),
+            options=prompt.options,
+            schema=prompt.schema,
+            url=prompt.url,
+            digest=argument_digest("input", prompt.text),
+            why="the agent asks for input",
+        )
+
+    def _ask_about(self, judged: JudgedQuestion, why: str) -> Ask:
+        prompt, shown = judged.prompt, self._redactor.value(judged.shown)
+        if isinstance(prompt.arguments, dict):
+            # Some agents have the command in a title: what it runs must not be hidden with a secret in it.
+            lines = {name: line for name, line in prompt.arguments.items() if line in judged.facts.lines}
+            shown["arguments"] |= {name: self._redactor.command(line) for name, line in lines.items()}
+        return Ask(
+            prompt.tool_call_id,
+            self._session_id,
+            "permission",
             self._redactor.text(prompt.text),
             prompt.tool_name,
             prompt.kind,
-            self._redactor.value(prompt.arguments),
+            shown.get("arguments"),
             prompt.options,
             prompt.schema,
             prompt.url,
-            sealed,
+            judged.digest,
             why=why,
-            diffs=tuple(self._redactor.value(list(prompt.diffs))),
+            diffs=tuple(shown.get("diffs", ())),
+            locations=tuple(shown.get("locations", ())),
+            announced=tuple(shown.get("announced", ())),
         )
 
 

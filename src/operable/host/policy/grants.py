@@ -8,6 +8,7 @@ it is then asked to do. All of it ends with the turn.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 from operable.host.policy.command_line import plain_script
@@ -22,11 +23,11 @@ class Grants:
     def __init__(self) -> None:
         self._left: Counter[Thing] = Counter()
 
-    def add(self, asked: list[Thing]) -> None:
+    def add(self, asked: Iterable[Thing]) -> None:
         """A user, or a rule, approved what was asked, in the form in which it was asked."""
         self._left.update(asked)
 
-    def remove(self, denied: list[Thing]) -> None:
+    def remove(self, denied: Iterable[Thing]) -> None:
         """A user, or a rule, denied it after an approval."""
         for thing in denied:
             self._left.pop(thing, None)
@@ -52,6 +53,7 @@ def things(facts: Facts) -> list[Thing]:
         return [(kind, path, "") for path in dict.fromkeys(facts.paths.stated)]
     if kind == "execute" and facts.command.known:
         lines = dict.fromkeys(plain_script(line) or line for line in facts.command.stated)
-        # Several different lines for one call: which of them will run is not known.
-        return [(kind, next(iter(lines)), facts.folder())] if len(lines) == 1 else []
+        # Several lines or folders for one call: which of them will run, and where, is not known.
+        is_one = len(lines) == 1 and len(facts.folders()) <= 1
+        return [(kind, next(iter(lines)), facts.folder())] if is_one else []
     return []

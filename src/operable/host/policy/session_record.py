@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from operable.host.audit.chain import Audit, OpenRecord
-from operable.host.session.approvals import Decision, argument_digest, prompt_digest
+from operable.host.policy.judged_question import JudgedQuestion
+from operable.host.session.approvals import Decision, argument_digest
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult, TurnEnd
 
 _SESSION, _TURN = "session", "turn"
@@ -87,15 +88,21 @@ class SessionRecord:
             later=True,
         )
 
-    def decision(self, prompt: AgentPrompt, decision: Decision) -> None:
-        """Before the answer is sent."""
+    def decision(self, prompt: AgentPrompt, decision: Decision, judged: JudgedQuestion | None) -> None:
+        """Before the answer is sent. `judged` None: the agent asked for input."""
+        digest = argument_digest("input", prompt.text) if judged is None else judged.digest
+        shown = {} if judged is None else judged.shown
         self._audit.record(
             "agent.decision",
             subject={"kind": "tool" if prompt.tool_name else "input", "ref": prompt.tool_name or "question"},
             input={
-                "digest": prompt_digest(prompt),
+                "digest": digest,
                 "arguments": prompt.arguments,
-                **({"diffs": list(prompt.diffs)} if prompt.diffs else {}),
+                **{
+                    name: shown[name]
+                    for name in ("diffs", "locations", "announced", "commands")
+                    if name in shown
+                },
             },
             output={"reason": decision.reason, "option": decision.option_id, "remember": decision.remember},
             decision=(decision.by or "somebody", "allow" if decision.allowed else "deny"),

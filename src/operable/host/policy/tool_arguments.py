@@ -82,9 +82,9 @@ class ArgumentTargets:
                 self.gather(item, depth + 1)
         elif isinstance(value, dict):
             for name, inner in value.items():
-                if not (isinstance(inner, list) and _spelled(name) in _COMMANDS):
+                if not (isinstance(inner, list) and spelled(name) in _COMMANDS):
                     self.gather(inner, depth + 1)
-                self._take(_spelled(name), inner, value)
+                self._take(spelled(name), inner, value)
 
     def _take(self, name: str, value: Any, beside: Mapping[str, Any]) -> None:
         if name in _COMMANDS:
@@ -111,14 +111,13 @@ class ArgumentTargets:
         if _BASES.fullmatch(name) and isinstance(value, str):
             self.bases.append(value)
         if name in _BELOW:
-            others = [_spelled(key) for key in beside]
-            paths = [key for key, spelled in zip(beside, others, strict=True) if spelled in _PATHS - {name}]
-            self.bases += [text for key in paths if isinstance(text := beside[key], str) and text]
+            others = [text for key, text in beside.items() if spelled(key) in _PATHS - {name}]
+            self.bases += [text for text in others if isinstance(text, str) and text]
 
     def _command(self, name: str, value: Any, beside: Mapping[str, Any]) -> None:
-        rest = [inner for key, inner in beside.items() if _spelled(key) in _WORDS and _spelled(key) != name]
+        rest = [inner for key, inner in beside.items() if spelled(key) in _WORDS and spelled(key) != name]
         if value in ("", None) or (
-            name == "argv" and any(_spelled(key) in _COMMANDS - {name} for key in beside)
+            name == "argv" and any(spelled(key) in _COMMANDS - {name} for key in beside)
         ):
             return
         if name in ("commands", "cmds", "commandlines") and isinstance(value, list):
@@ -138,7 +137,8 @@ class ArgumentTargets:
         self.unreadable = self.unreadable or not lines
 
 
-def _spelled(name: Any) -> str:
+def spelled(name: Any) -> str:
+    """The name of an argument in small letters, without anything between them."""
     return re.sub(r"[^a-z]", "", name.lower()) if isinstance(name, str) else ""
 
 
@@ -166,36 +166,46 @@ def shown_in(arguments: Any) -> list[str]:
     """What is in the arguments for people to read."""
     if not isinstance(arguments, dict):
         return []
-    return [value for name, value in arguments.items() if _spelled(name) in _SHOWN and isinstance(value, str)]
+    return [value for name, value in arguments.items() if spelled(name) in _SHOWN and isinstance(value, str)]
 
 
 def role_of(name: str) -> str:
     """What an argument of this name is: command, paths, address, folder, shown; nothing for anything else."""
-    spelled = _spelled(name)
+    plain = spelled(name)
     roles = {"command": _COMMANDS, "paths": _PATHS, "address": _ADDRESSES | _QUERIES}
     roles |= {"folder": _FOLDERS, "shown": _SHOWN}
-    return next((role for role, names in roles.items() if spelled in names), "")
+    return next((role for role, names in roles.items() if plain in names), "")
+
+
+def is_word_list(name: str) -> bool:
+    """Whether an argument of this name has the rest of a command."""
+    return spelled(name) in _WORDS
 
 
 def is_content(name: str) -> bool:
     """Whether an argument of this name has what a file is to contain."""
-    return _spelled(name) in _CONTENTS
+    return spelled(name) in _CONTENTS
 
 
 def is_text(name: str) -> bool:
     """Whether an argument of this name is a content, a part of one, or words for a model."""
-    return _spelled(name) in _CONTENTS | _OLD_CONTENTS
+    return spelled(name) in _CONTENTS | _OLD_CONTENTS
+
+
+def is_patch(name: str, text: str) -> bool:
+    """Whether an argument is a patch that names its files: then these are paths of the call."""
+    return spelled(name) in _PATCHES and any(True for _ in patched(text))
 
 
 def is_decoration(name: str, value: Any, depth: int = 0) -> bool:
     """Whether an argument has no part in what a call does: its status, a time limit, an id of the protocol."""
     if isinstance(value, dict):
         return (
-            _spelled(name) in _ANNOTATIONS
+            spelled(name) in _ANNOTATIONS
             and depth < _DEPTH
             and all(is_decoration(inner, value[inner], depth + 1) for inner in value)
         )
-    return _spelled(name) in _DECORATION and not isinstance(value, list)
+    return spelled(name) in _DECORATION and not isinstance(value, list)
 
 
 def member_name(name: str) -> str:
@@ -214,4 +224,4 @@ def strings_in(value: Any, depth: int = 0) -> Iterator[str]:
 
 def tells(arguments: Any) -> bool:
     """Whether there is more in it than what is shown to people."""
-    return isinstance(arguments, dict) and any(_spelled(name) not in _SHOWN for name in arguments)
+    return isinstance(arguments, dict) and any(spelled(name) not in _SHOWN for name in arguments)

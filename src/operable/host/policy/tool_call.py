@@ -98,7 +98,7 @@ class Facts:
         """Everything that the command lines may run; what is only shown counts where it can be read."""
         found = dict.fromkeys(run for line in self.command.stated for run in commands_in(line))
         for line in self.command.hinted:
-            found.update(dict.fromkeys(run for run in commands_in(line) if None not in run))
+            found.update(dict.fromkeys(run for run in commands_in(line, guesses=False) if None not in run))
         return list(found)
 
     @cached_property
@@ -114,7 +114,7 @@ class Facts:
         """What other texts of the call would run; where only a shell knows, at least its program is known."""
         known = {*self.command.stated, *self.command.hinted}
         lines = [line for line in self.readings.lines if line not in known]
-        runs = dict.fromkeys(run for line in lines for run in commands_in(line))
+        runs = dict.fromkeys(run for line in lines for run in commands_in(line, guesses=False))
         return [run for run in runs if None not in run or re.search(r"\S\s", run[0] or "")]
 
     @cached_property
@@ -133,10 +133,10 @@ class Facts:
     def paths(self) -> Argument:
         """Real paths; hinted are also their names before links are resolved, and the workspace where they contain it."""
         texts = self._path_texts
-        stated = tuple(dict.fromkeys(real for text in texts[:_PATHS] for real in self._real(text)))
+        stated = tuple(dict.fromkeys(real for text in texts[:_PATHS] for real in self.real_paths(text)))
         shown = [text for call in self.calls for text in (*call.shown, *shown_in(call.arguments))]
         hints = [each for text in shown for each in (*_without_prefix(text), *text.split()[-1:])]
-        more = [real for text in (*hints, *self._found.paths[:_PATHS]) for real in self._real(text)]
+        more = [real for text in (*hints, *self._found.paths[:_PATHS]) for real in self.real_paths(text)]
         more += [_lexical(path, self.root) for text in texts for path in self._outside(text)]
         more += ["." for real in stated if self.root.startswith(real.rstrip("/") + "/")]
         enough = 2 if self.kinds == ("move",) else 1
@@ -148,6 +148,21 @@ class Facts:
         named = self._member(self._use.path)
         places = [place for call in self.calls for place in call.locations]
         return [*(self._found.paths if named is None else named), *places]
+
+    @property
+    def argument_lines(self) -> list[str]:
+        """The command lines in the arguments, also where the manifest names another member."""
+        return self._found.commands
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether something in the arguments could not be understood."""
+        return self._found.unreadable or self._found.context.is_unreadable
+
+    @property
+    def argument_paths(self) -> list[str]:
+        """The paths in the arguments, as they are written."""
+        return self._found.paths
 
     @cached_property
     def written_paths(self) -> frozenset[str]:
@@ -173,7 +188,7 @@ class Facts:
 
     def folders(self) -> list[str]:
         """Every folder that the call names as its own."""
-        found = [real for text in self._found.folders for real in self._real(text)]
+        found = [real for text in self._found.folders for real in self.real_paths(text)]
         return list(dict.fromkeys(found))
 
     def _member(self, name: str) -> tuple[str, ...] | None:
@@ -191,7 +206,7 @@ class Facts:
     def _outside(self, text: str) -> list[str]:
         return [outside(path, self._workspace, self._seen_as) for path in _local(text)]
 
-    def _real(self, text: str) -> list[str]:
+    def real_paths(self, text: str) -> list[str]:
         """Where it leads from the workspace, and from every folder that the call names as its own."""
         folders = [*self._found.folders, *(base for base in self._found.bases if base != text)]
         bases = ["", *(base for folder in folders for base in self._outside(folder))]

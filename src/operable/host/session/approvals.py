@@ -27,7 +27,7 @@ from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.state.atomic import create_whole, move, write_whole
-from operable.wire.events import AgentPrompt, Choice
+from operable.wire.events import Choice
 
 # Long enough to fetch a cup of coffee, short enough that a forgotten session does not hold an agent for the night.
 TIMEOUT = 300.0
@@ -56,6 +56,10 @@ class Ask(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     # Why no rule answered it.
     why: str = ""
     diffs: tuple[dict[str, Any], ...] = ()  # changes that the agent shows beside the arguments
+    locations: tuple[
+        str, ...
+    ] = ()  # places that it lists beside both; a yes does not let the host write there
+    announced: tuple[dict[str, Any], ...] = ()  # what it said of the call before and does not ask about
 
 
 class Decision(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -83,12 +87,6 @@ def argument_digest(tool: str, arguments: Any) -> str:
         return digest({"tool": tool, "arguments": arguments})
     except (TypeError, ValueError):
         return digest({"tool": tool, "arguments": msgspec.json.encode(arguments).decode()})
-
-
-def prompt_digest(prompt: AgentPrompt) -> str:
-    """What an answer to this question is bound to: also the changes that it shows beside its arguments."""
-    shown = {"arguments": prompt.arguments, "diffs": list(prompt.diffs)} if prompt.diffs else prompt.arguments
-    return argument_digest(prompt.tool_name, shown)
 
 
 class ApprovalQueue:

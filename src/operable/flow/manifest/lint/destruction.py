@@ -8,7 +8,8 @@ looked through, and so are scripts that are given to a shell or a SQL client. Wh
 import re
 from collections.abc import Sequence
 
-from operable.host.policy.command_line import SHELLS, given_script, simple_commands
+from operable.host.policy.command_line import given_script, simple_commands
+from operable.host.policy.shell_programs import SHELLS
 
 _LIMIT = 20_000  # characters of a script that are read
 _DEPTH = 4  # shells within shells
