@@ -433,6 +433,7 @@ def test_what_a_yes_would_grant_beside_the_call_is_part_of_the_question(method, 
         params |= {"command": "ls", "cwd": "/w"}
     *_, question = feed(talking(), item(PATCH), {"id": 7, "method": method, "params": params})
 
+    assert isinstance(question, AgentPrompt)
     assert more.items() <= question.arguments.items()
     for policy in (rules(allow=["execute:ls", "edit:/a"]), rules(allow=["Other"])):
         assert policy.decide(call_of(question), "/w").effect == "deny"

@@ -5,7 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.kernel.redact import MASK, Redactor
-from operable.kernel.redact.command_lines import redact_command_line
+from operable.kernel.redact.command_lines import redact_command_line as redact
+from operable.kernel.redact.structure import redact_prose
+
+
+def redact_command_line(line):
+    return redact(line, redact_prose)
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ Rules without an argument (`kind:execute`, `Bash`, `*`) are about everything in 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
-from operable.host.policy import command_context
+from operable.host.policy.shell import command_context
 from operable.host.policy.tool_arguments import (
     is_decoration,
     is_patch,
@@ -22,6 +23,7 @@ from operable.host.policy.tool_arguments import (
     role_of,
     spelled,
 )
+from operable.host.policy.tool_call import Facts
 
 _NOTHING: Final[tuple[Any, ...]] = (None, "", [], {}, False)
 _DEPTH: Final = 8
@@ -43,12 +45,36 @@ _FILTERS: Final = frozenset(
 )
 
 
-def uncovered(arguments: Any, about: str, allows: Callable[[str], bool]) -> str:
-    """The first argument that a rule about `about` (command, paths, address) does not answer for; empty: there is none.
+Allows = Callable[[str, Sequence[str]], bool]
+"""Whether a rule allows all of these texts, as command, paths or address."""
 
-    `allows` says whether the rule allows a text as well.
+
+def uncovered_argument(facts: Facts, told: Sequence[str], allows: Allows) -> str:
+    """The first argument that a rule does not answer for; empty: it answers for all.
+
+    `told` is what the rule compares: command, paths, address.
     """
-    return next(_uncovered(arguments, about, allows, 0), "")
+    if "command" in told:
+        if any(folder.startswith("/") for folder in facts.folders()):
+            return "cwd"  # outside the workspace, the same words run something else
+        if facts.is_unreadable or not allows("command", facts.argument_lines):
+            return "command"  # beside the one that the manifest names
+
+    def allows_path(text: str) -> bool:
+        return allows("paths", facts.real_paths(text))
+
+    beyond = ""
+    for call in facts.calls:
+        found = []
+        for about in told:
+            allows_text = allows_path if about == "paths" else partial(_allows_one, allows, about)
+            found.append(next(_uncovered(call.arguments, about, allows_text, 0), ""))
+        beyond = beyond or min(found, key=bool, default="")
+    return beyond
+
+
+def _allows_one(allows: Allows, about: str, text: str) -> bool:
+    return allows(about, (text,))
 
 
 def _uncovered(value: Any, about: str, allows: Callable[[str], bool], depth: int) -> Iterator[str]:

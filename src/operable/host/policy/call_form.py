@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from operable.host.policy.command_line import plain_script
 from operable.host.policy.pattern import arguments_of
+from operable.host.policy.shell.command_line import plain_script
 from operable.host.policy.tool_arguments import (
     is_content,
     is_decoration,

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from operable.host.policy.command_line import plain_script
+from operable.host.policy.shell.command_line import plain_script
 from operable.host.policy.tool_call import Facts
 
 _FILES: Final = frozenset({"read", "edit", "delete", "move"})

@@ -7,16 +7,16 @@ literally; deny and ask compare everything that was said, and all that it may co
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 from operable.host.policy.address_match import allows_address, touches_address
-from operable.host.policy.argument_cover import uncovered
-from operable.host.policy.command_line import Command, may_match, plain_script
-from operable.host.policy.shell_text import WILD, obscured
-from operable.host.policy.tool_call import Argument, Facts
+from operable.host.policy.argument_cover import uncovered_argument
+from operable.host.policy.shell.command_line import Command, may_match, plain_script
+from operable.host.policy.shell.text import WILD, obscured
+from operable.host.policy.tool_call import Facts
 from operable.wire.events import TOOL_KINDS
 
 ALLOW: Final = "allow"
@@ -101,41 +101,21 @@ class Pattern:
         if effect == ALLOW:
             told = [name for name in about if getattr(facts, name).stated] or [about[0]]
             unknown = [name for name in told if not getattr(facts, name).known]
-            holds = all(self._allows(facts, name, getattr(facts, name)) for name in told)
-            if holds and not unknown and (beside := self._uncovered(facts, told)):
+            holds = all(self._allows(facts, name, getattr(facts, name).stated) for name in told)
+            allows = partial(self._allows, facts)
+            if holds and not unknown and (beside := uncovered_argument(facts, told, allows)):
                 return True, False, f"the meaning of its argument {beside}"
             return holds, not unknown, _WORDS[(unknown or told)[0]]
         known = any(getattr(facts, name).known for name in about)
         return any(self._touches(facts, name) for name in about), known, _WORDS[about[0]]
 
-    def _allows(self, facts: Facts, what: str, argument: Argument) -> bool:
+    def _allows(self, facts: Facts, what: str, stated: Sequence[str]) -> bool:
         pattern = self.argument or ""
         if what == "command":
-            return all(_command_allowed(pattern, line) for line in argument.stated)
+            return all(_command_allowed(pattern, line) for line in stated)
         if what == "paths":
-            return all(_path_allowed(pattern, path, facts.root) for path in argument.stated)
-        return all(allows_address(pattern, text) for text in argument.stated)
-
-    def _uncovered(self, facts: Facts, told: Sequence[str]) -> str:
-        """An argument that the rule does not answer for; empty: there is none."""
-        if "command" in told:
-            if any(folder.startswith("/") for folder in facts.folders()):
-                return "cwd"  # outside the workspace, the same words run something else
-            lines = Argument(tuple(facts.argument_lines))
-            if facts.is_unreadable or not self._allows(facts, "command", lines):
-                return "command"  # beside the one that the manifest names
-        tried = ""
-        for call in facts.calls:
-            found = [uncovered(call.arguments, what, self._allows_text(facts, what)) for what in told]
-            tried = tried or (min(found, key=bool) if found else "")
-        return tried
-
-    def _allows_text(self, facts: Facts, what: str) -> Callable[[str], bool]:
-        def allows(text: str) -> bool:
-            stated = tuple(facts.real_paths(text)) if what == "paths" else (text,)
-            return self._allows(facts, what, Argument(stated))
-
-        return allows
+            return all(_path_allowed(pattern, path, facts.root) for path in stated)
+        return all(allows_address(pattern, text) for text in stated)
 
     def _touches(self, facts: Facts, what: str) -> bool:
         pattern = self.argument or ""

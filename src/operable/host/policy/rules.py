@@ -14,9 +14,10 @@ The most specific rule that matches decides: tool or kind with an argument, then
 A deny or ask that cannot be decided, because the agent does not report the name, the kind or the argument, applies; an allow
 then does not. An allow needs every command line, path or address that the call states; deny and ask match any of them, and
 also what is only shown. In a command line, `*` of an allow does not reach over `; & | < > $ ( )`, backquotes or line ends,
-while deny and ask look at everything that the line may run (`operable.host.policy.command_line`). Variables, another shell
-and standard input beside a command are part of its line (`operable.host.policy.command_context`). A path is judged by where
-it really leads, and one outside the workspace is written absolute, so that no relative pattern allows it.
+while deny and ask look at everything that the line may run, and at every value of the call (`…policy.argument_readings`).
+Variables, another shell and standard input beside a command are part of its line (`…policy.shell`); an allow matches no call
+with other arguments that count (`…policy.argument_cover`). A path is judged by where it really leads, and one outside the
+workspace is written absolute, so that no relative pattern allows it.
 """
 
 from collections.abc import Iterable

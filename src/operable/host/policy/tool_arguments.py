@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from operable.host.policy import command_context
-from operable.host.policy.command_context import CommandContext
 from operable.host.policy.patch_files import patched
-from operable.host.policy.shell_text import BLANK
+from operable.host.policy.shell import command_context
+from operable.host.policy.shell.command_context import CommandContext
+from operable.host.policy.shell.text import BLANK
 
 # Names of arguments, in small letters without anything between them: filePath, file_path and FILE-PATH are one name.
 _PATHS: Final = frozenset(

@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from operable.host.policy.argument_readings import ArgumentReadings
-from operable.host.policy.command_line import Command, commands_in
+from operable.host.policy.shell.command_line import Command, commands_in
 from operable.host.policy.tool_arguments import ArgumentTargets, lines_of, shown_in, tells
 from operable.host.policy.tool_map import ToolMap, ToolPurpose
 from operable.wire.events import TOOL_KINDS

@@ -22,9 +22,9 @@ from typing import Any
 
 from operable.host.arm import ClientCall
 from operable.host.audit.chain import UNRECORDED, OpenRecord
-from operable.host.policy.command_context import with_variables
-from operable.host.policy.command_line import is_system_shell
 from operable.host.policy.gate import Gate
+from operable.host.policy.shell.command_context import with_variables
+from operable.host.policy.shell.command_line import is_system_shell
 from operable.host.policy.tool_call import outside
 from operable.host.session.approvals import ApprovalQueue, Ask
 from operable.host.session.terminals import ClientTerminal
@@ -106,7 +106,7 @@ class ClientMethods:
         except _RefusedError as refused:
             return None, refused.error
         except ValueError:
-            # A NUL, or a character that no name of a file has: the system takes it nowhere.
+            # A NUL, or another character that no name of a file has.
             return None, {"code": INVALID, "message": f"{call.method} has a character that cannot be used"}
         except (OSError, Fail) as error:
             if isinstance(error, Fail) and error.code in UNRECORDED:

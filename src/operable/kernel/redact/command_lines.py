@@ -5,13 +5,16 @@ else runs: `API_TOKEN=x rm -rf .` would be `API_TOKEN=[redacted]`, for the perso
 secret ends where the shell ends its word: at a blank, at an operator, at the end of its quotes, or at a substitution, which
 is a command and never a secret. Of a private key block only the words that can be a key are masked.
 
-What is a secret is still for `operable.kernel.redact.structure.redact_prose` to say.
+What is a secret is for the caller to say (`operable.kernel.redact.structure.redact_prose`).
 """
 
 import re
 
 from operable.kernel.redact.names import MASK
-from operable.kernel.redact.structure import redact_prose
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _ROUNDS = 50  # secrets in one line; behind that many, the rest is masked as text
 _STOPS = re.compile(r"[\s;&|<>()`]|\$\(")
@@ -21,11 +24,11 @@ _KEY_WORD = re.compile(r"-----(?:BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)
 _BLOCK_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 
 
-def redact_command_line(line: str) -> str:
-    """The line with its secrets masked, each up to the end of its word."""
+def redact_command_line(line: str, mask: "Callable[[str], str]") -> str:
+    """The line with its secrets masked, each up to the end of its word. `mask` says what is a secret in a text."""
     done: list[str] = []
     for _ in range(_ROUNDS):
-        masked = redact_prose(line)
+        masked = mask(line)
         if masked == line:
             return "".join((*done, line))
         start = _first_difference(line, masked)
@@ -41,7 +44,7 @@ def redact_command_line(line: str) -> str:
             end = min(len(line), start + 1)
             done.append(line[start:end])
         line = line[end:]
-    return "".join((*done, redact_prose(line)))
+    return "".join((*done, mask(line)))
 
 
 def _first_difference(line: str, masked: str) -> int:

@@ -38,7 +38,7 @@ class Redactor:
         """A command line: everything that it runs stays visible."""
         from operable.kernel.redact.command_lines import redact_command_line
 
-        return redact_command_line(self.known.text(line))
+        return redact_command_line(self.known.text(line), redact_prose)
 
     def line(self, line: bytes) -> bytes:
         """One line of a stream, in whatever encoding; bytes that are not UTF-8 pass through."""

@@ -111,10 +111,10 @@ def _member(name: str, value: "Any", text: "Callable[[str], str]", depth: int) -
     words = isinstance(value, list) and all(isinstance(item, str) for item in value)
     if words and name in ("argv", "args", "command_line"):
         return [text(word) for word in redact_argv(value)]
-    if name in _LINES and text is redact_prose and (words or isinstance(value, str)):
+    if name in _LINES and (words or isinstance(value, str)):
         from operable.kernel.redact.command_lines import redact_command_line
 
-        masked = [redact_command_line(line) for line in ([value] if isinstance(value, str) else value)]
+        masked = [redact_command_line(line, text) for line in ([value] if isinstance(value, str) else value)]
         return masked[0] if isinstance(value, str) else masked
     return mask_members(value, text, depth)
 

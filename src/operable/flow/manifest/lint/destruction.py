@@ -2,14 +2,14 @@
 
 A list of patterns over words, not a sandbox: it finds what people write in the open. Wrappers (`sudo`, `env`, `timeout`) are
 looked through, and so are scripts that are given to a shell or a SQL client. What a shell line runs is read by
-`operable.host.policy.command_line`, as for the rules of agents.
+`operable.host.policy.shell.command_line`, as for the rules of agents.
 """
 
 import re
 from collections.abc import Sequence
 
-from operable.host.policy.command_line import given_script, simple_commands
-from operable.host.policy.shell_programs import SHELLS
+from operable.host.policy.shell.command_line import given_script, simple_commands
+from operable.host.policy.shell.programs import SHELLS
 
 _LIMIT = 20_000  # characters of a script that are read
 _DEPTH = 4  # shells within shells

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import Any, Final
 
-from operable.host.policy.command_line import is_system_shell
+from operable.host.policy.shell.command_line import is_system_shell
 
 _HARMLESS: Final = re.compile(
     r"TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|LANG|LANGUAGE|LC_\w+|TZ|COLUMNS|LINES|CI"

@@ -1,4 +1,4 @@
-"""Programs by what they do with their arguments, for the reading of command lines (`operable.host.policy.command_line`).
+"""Programs by what they do with their arguments, for the reading of command lines.
 
 A wrapper runs a command that is among its arguments. A plain program does not. Of every other program that is not known: a
 rule that denies then looks at each word behind it.

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operable.host.policy.command_line import commands_in, may_match, plain_script
-from operable.host.policy.shell_text import WILD
+from operable.host.policy.shell.command_line import commands_in, may_match, plain_script
+from operable.host.policy.shell.text import WILD
 
 
 def runs(line, pattern="rm *"):

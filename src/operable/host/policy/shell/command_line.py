@@ -1,6 +1,6 @@
 """What a shell line may run: every simple command in it, as the rules look at it.
 
-Theory of operation. `operable.host.policy.shell_text` finds the simple commands of the line. Each is then looked through:
+Theory of operation. `operable.host.policy.shell.text` finds the simple commands of the line. Each is then looked through:
 assignments, words like `then`, wrappers (`sudo`, `timeout`, `xargs`), and scripts that are given to a shell or to `eval`,
 again in the same way. A line that cannot be read, and a shell that reads its commands from elsewhere, is WILD as a whole.
 
@@ -15,8 +15,8 @@ from itertools import dropwhile
 from posixpath import normpath
 from typing import Final
 
-from operable.host.policy.shell_programs import ADDS_ARGUMENTS, PLAIN, RESERVED, SHELLS, SOURCES, WRAPPERS
-from operable.host.policy.shell_text import (
+from operable.host.policy.shell.programs import ADDS_ARGUMENTS, PLAIN, RESERVED, SHELLS, SOURCES, WRAPPERS
+from operable.host.policy.shell.text import (
     BLANK,
     MARK,
     WILD,
