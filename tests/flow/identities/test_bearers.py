@@ -247,3 +247,11 @@ def test_an_unknown_provider_has_its_own_code():
         session("nobody")
 
     assert caught.value.flow_code == "unknown_identity_provider"
+
+
+def test_a_token_of_the_environment_is_known_to_the_redactor_of_the_run():
+    asked = request("env-bearer", {"token_env": "T"}, env={"T": CANARY})
+
+    entry("identities", "env-bearer").resolve(asked)
+
+    assert CANARY not in asked.surroundings.known.text(f"it said {CANARY}")

@@ -27,7 +27,7 @@ from operable.flow.trust.identity.settings import (
     text,
 )
 from operable.flow.trust.identity.token_endpoint import CODE
-from operable.flow.trust.value_sources import from_file
+from operable.flow.trust.value_sources import from_environment, from_file
 
 _ROLE = re.compile(r"arn:aws(?:-[a-z-]+)?:iam::\d{12}:role/[\w+=,.@/-]+\Z")
 _REGION = re.compile(r"[a-z]{2}(?:-[a-z]+)+-\d\Z")
@@ -104,11 +104,12 @@ def _signed(request: IdentityRequest, url: str, region: str, body: bytes) -> dic
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials
 
-    environment = request.surroundings.environment
-    key, secret = environment.get("AWS_ACCESS_KEY_ID"), environment.get("AWS_SECRET_ACCESS_KEY")
+    surroundings = request.surroundings
+    key = surroundings.environment.get("AWS_ACCESS_KEY_ID")
+    secret = from_environment("AWS_SECRET_ACCESS_KEY", surroundings)
     if not key or not secret:
         raise FlowError(CODE, "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set")
-    session_token = environment.get("AWS_SESSION_TOKEN") or None
+    session_token = from_environment("AWS_SESSION_TOKEN", surroundings)
     for given in (key, secret, session_token or ""):
         given.encode()  # botocore fails at a lone surrogate in ways of its own
     credentials = Credentials(key, secret, session_token)

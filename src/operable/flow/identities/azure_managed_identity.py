@@ -15,6 +15,7 @@ from operable.flow.trust.identity.bearer_tokens import service_token
 from operable.flow.trust.identity.sessions import new_session
 from operable.flow.trust.identity.settings import auth_member, settings
 from operable.flow.trust.identity.token_endpoint import ask, bearer, with_token
+from operable.flow.trust.value_sources import from_environment
 
 _IMDS = "http://169.254.169.254"
 _SELECTORS = ("client_id", "object_id", "msi_res_id")
@@ -41,7 +42,10 @@ def _resolve(request: IdentityRequest) -> dict[str, Any]:
     resource = auth_member(identity, "resource")
     query = {"resource": resource}
     query |= {name: config[name] for name in _SELECTORS if isinstance(config.get(name), str)}
-    service, key = environment.get("IDENTITY_ENDPOINT"), environment.get("IDENTITY_HEADER")
+    service, key = (
+        environment.get("IDENTITY_ENDPOINT"),
+        from_environment("IDENTITY_HEADER", request.surroundings),
+    )
     if service and key and config.get("endpoint") is None:
         url = f"{service}?{urlencode({'api-version': '2019-08-01', **query})}"
         headers, source = {"x-identity-header": key}, "app-service"

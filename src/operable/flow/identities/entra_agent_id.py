@@ -24,6 +24,7 @@ from operable.flow.trust.identity.settings import (
     settings,
 )
 from operable.flow.trust.identity.token_endpoint import CODE, bearer, request_token
+from operable.flow.trust.value_sources import from_environment
 
 _GUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")
 _IDS = ("tenant_id", "blueprint_app_id", "agent_identity_id")
@@ -103,7 +104,7 @@ def _resolve(request: IdentityRequest) -> dict[str, Any]:
 
 def _assertion(request: IdentityRequest) -> str:
     given = secret(request, "client_assertion", code=CODE)
-    given = given or request.surroundings.environment.get("AGENTCLI_ENTRA_CLIENT_ASSERTION")
+    given = given or from_environment("AGENTCLI_ENTRA_CLIENT_ASSERTION", request.surroundings)
     if not given:
         raise FlowError(
             CODE, "no client assertion: set AGENTCLI_ENTRA_CLIENT_ASSERTION or auth.inputs.client_assertion"

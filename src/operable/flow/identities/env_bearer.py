@@ -12,6 +12,7 @@ from operable.flow.errors import FlowError
 from operable.flow.trust.identity.bearer_tokens import given_token, service_token
 from operable.flow.trust.identity.sessions import new_session
 from operable.flow.trust.identity.settings import has_source, is_required, secret, settings, text
+from operable.flow.trust.value_sources import from_environment
 
 _MISSING = "token_not_found"
 _INPUTS = ("token", "access_token", "bearer_token")
@@ -28,7 +29,7 @@ def _check(profile: Mapping[str, Any]) -> list[str]:
 
 def _resolve(request: IdentityRequest) -> dict[str, Any]:
     variable = text(request.identity, "token_env")
-    token, reason = request.surroundings.environment.get(variable) if variable else None, ""
+    token, reason = from_environment(variable, request.surroundings) if variable else None, ""
     try:
         token = token or secret(request, *_INPUTS, code=_MISSING)
     except FlowError as error:

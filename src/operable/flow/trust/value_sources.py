@@ -55,6 +55,16 @@ def from_file(path: str, surroundings: Surroundings, *, code: str, what: str) ->
     return _fetched("file", path, surroundings, code=code, what=what)
 
 
+def from_environment(name: str, surroundings: Surroundings) -> str | None:
+    """A secret in a variable of the caller's environment. Returns None if it is not set or empty."""
+    return (
+        fetch(
+            "environment", name, SecretScope(environment=surroundings.environment, known=surroundings.known)
+        )
+        or None
+    )
+
+
 def read_text(path: str, *, code: str, what: str) -> str:
     """A regular file of bounded size, as it is. What it holds is not a secret: a policy, a certificate, a ledger."""
     return _ask("file", path, SecretScope(private=False, limit=LIMIT), code=code, what=what)

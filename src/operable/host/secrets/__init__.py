@@ -1,1 +1,1 @@
-"""Where secrets are kept: one backend per file, ending with `BACKEND`. `host.vaulting` decides who may read."""
+"""Where secrets are kept: one backend per file, ending with `BACKEND`. `host.secret_backend` fetches, `host.start.vault` decides who may read."""
