@@ -128,6 +128,16 @@ def declares_fields(*alternatives: frozenset[str]) -> Callable[[ast.AST], bool]:
     return matches
 
 
+def subclasses(*names: str) -> Callable[[ast.AST], bool]:
+    """Classes that inherit from one of these."""
+    wanted = frozenset(names)
+
+    def matches(node: ast.AST) -> bool:
+        return isinstance(node, ast.ClassDef) and any(_dotted(base) in wanted for base in node.bases)
+
+    return matches
+
+
 def compares_approved_digests(node: ast.AST) -> bool:
     """`approved["digest"] == digest` and its like: whether content is still what was approved."""
     match node:
@@ -196,6 +206,18 @@ MECHANISMS = (
         ("operable.proc.run", "operable.flow.run.process", "operable.lint.evidence"),
         "use operable.proc.run.CommandOutput",
         declares_fields(*(frozenset({"stdout", status}) for status in ("status", "exit_code", "returncode"))),
+    ),
+    Mechanism(
+        "enclosures",
+        ("operable.proc.sandbox",),
+        "use operable.proc.sandbox.enclosure.enclose, which starts the proxy and ends it",
+        calls("Proxy", "Authority"),
+    ),
+    Mechanism(
+        "changes with a payload",
+        ("operable.tool.declare.framework",),
+        "use operable.tool.Change.carry",
+        subclasses("Change"),
     ),
     Mechanism(
         "consent to content",
