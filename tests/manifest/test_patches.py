@@ -241,6 +241,8 @@ def test_a_strategy_outside_of_those_supported_is_refused(agent):
     [
         ("auto", "true", True),
         ("auto", "FALSE", False),
+        ("auto", "yes", True),
+        ("auto", "No", False),
         ("auto", "1", "1"),
         ("max_turns", "5", 5),
         ("max_turns", "-5", -5),

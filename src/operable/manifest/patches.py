@@ -22,6 +22,8 @@ from operable.manifest.rules.agent_blocks import ModeBlock, Models, OptionBlock
 _VALUE = "{value}"
 _MODEL = "model"
 
+_BOOLEANS = {"true": True, "yes": True, "false": False, "no": False}
+
 
 class Refusal(NamedTuple):
     """One thing that cannot be chosen. `target` is what was named: `mode`, `options.max_turns`, `model`."""
@@ -95,16 +97,12 @@ def option_from_text(option: OptionBlock, text: str) -> bool | int | str:
     """A value as people type it (`--option max_turns=5`); a value that is neither number nor boolean stays text, and its
     type is refused later.
     """
-    if option.type == "boolean" and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if (
-        option.type == "integer"
-        and text.removeprefix("-").isascii()
-        and text.removeprefix("-").isdigit()
-        and len(text) < 20
-    ):
-        return int(text)
-    return text
+    if option.type == "boolean":
+        return _BOOLEANS.get(text.lower(), text)
+    digits = text.removeprefix("-")
+    # No option needs more digits, and Python refuses to read thousands of them.
+    is_integer = option.type == "integer" and digits.isascii() and digits.isdigit() and len(text) < 20
+    return int(text) if is_integer else text
 
 
 def strategy_for(manifest: AgentCli, chosen: str | None = None) -> str:

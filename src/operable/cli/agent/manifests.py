@@ -103,22 +103,16 @@ def somebody(context: Context) -> Somebody | None:
 
 def options_of(loaded: Loaded, words: list[str] | None) -> dict[str, Any]:
     """`ID=VALUE` words in the types that the manifest gives its options; what does not fit is refused with the rest."""
-    declared = {option.id: option.type for option in loaded.value.options}
+    from operable.manifest.patches import option_from_text
+
+    declared = {option.id: option for option in loaded.value.options}
     found: dict[str, Any] = {}
     for word in words or ():
         name, equals, text = word.partition("=")
         if not equals or not name:
             raise Fail("usage", "INVALID_VALUE", "--option takes ID=VALUE", target="--option")
-        found[name] = _typed(text, declared.get(name, "string"))
+        found[name] = option_from_text(declared[name], text) if name in declared else text
     return found
-
-
-def _typed(text: str, kind: str) -> Any:
-    if kind == "boolean":
-        return {"true": True, "yes": True, "false": False, "no": False}.get(text.lower(), text)
-    if kind == "integer" and text.removeprefix("-").isascii() and text.removeprefix("-").isdigit():
-        return int(text)
-    return text
 
 
 def json_file(path: str, what: str) -> Mapping[str, Any]:
