@@ -12,6 +12,7 @@ The same seed gives the same points.
 
 import argparse
 import ast
+import contextlib
 import hashlib
 import json
 import math
@@ -42,7 +43,10 @@ def main(words: Sequence[str]) -> int:
     results = Results(asked.results)
     with tempfile.TemporaryDirectory(prefix="operable-mutants-") as folder:
         tree = MutantTree(ROOT, Path(folder) / "tree", compiled=len(points) >= _MANY)
-        judged = [(module, each, _judge(tree, module, each, asked.files, results)) for module, each in points]
+        judged = []
+        with contextlib.suppress(KeyboardInterrupt):  # what is known by then is reported
+            for module, each in points:
+                judged.append((module, each, _judge(tree, module, each, asked.files, results)))
     return _report(judged, asked.at_least)
 
 
@@ -95,12 +99,9 @@ def _modules(paths: Sequence[Path]) -> list[Path]:
 
 
 def _chosen(modules: Sequence[Path], count: int, seed: int) -> list[tuple[Path, Break]]:
-    """Points, each as likely as any other; those of one module together, so that its tests are tried once."""
+    """Points, each as likely as any other and in no order, so that the first of them stand for all."""
     every = [(module, each) for module in modules for each in breaks((ROOT / module).read_bytes())]
-    return sorted(
-        random.Random(seed).sample(every, min(count, len(every))),
-        key=lambda point: (point[0], point[1].start),
-    )
+    return random.Random(seed).sample(every, min(count, len(every)))
 
 
 def _judge(tree: MutantTree, module: Path, each: Break, files: int, results: Results) -> str:
@@ -145,7 +146,7 @@ def _imported(tree: ast.AST) -> Iterator[str]:
 
 def _report(judged: Sequence[tuple[Path, Break, str]], at_least: float) -> int:
     verdicts = [verdict for _, _, verdict in judged]
-    for module, each, verdict in judged:
+    for module, each, verdict in sorted(judged, key=lambda point: (point[0], point[1].start)):
         if verdict != "noticed":
             print(f"{module}:{each.line}: {each.what} ({verdict})")
             print(f"{excerpt((ROOT / module).read_bytes(), each)}\n")

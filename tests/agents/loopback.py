@@ -24,6 +24,8 @@ def environment(agent: str, home: Path, url: str) -> dict[str, str]:
         "NO_COLOR": "1",
         "SHELL": "/bin/bash",
         "DO_NOT_TRACK": "1",
+        # Node compiles megabytes of an agent at each start, where it may not keep what it made.
+        "NODE_COMPILE_CACHE": str(BIN.parent / "compiled"),
     }
     return everywhere | _SETTINGS[agent](home, url)
 
@@ -129,7 +131,13 @@ def _qwen(home: Path, url: str) -> dict[str, str]:
         "tools": {"approvalMode": "default"},
     }
     _write(home / ".qwen" / "settings.json", json.dumps(settings))
-    return {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted-model"}
+    return {
+        "OPENAI_API_KEY": KEY,
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_MODEL": "scripted-model",
+        # It would start itself again, for more memory than any test needs.
+        "QWEN_CODE_NO_RELAUNCH": "true",
+    }
 
 
 def _copilot(home: Path, url: str) -> dict[str, str]:
