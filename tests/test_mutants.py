@@ -2,7 +2,6 @@
 
 import ast
 import json
-import random
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 from tests.documentation import ROOT
 from tests.tool.drive import LIMIT
 from tools.breaks import breaks, excerpt
-from tools.mutants import Results, nearest
+from tools.mutants import Results, chosen, nearest
 
 MUTANTS = [sys.executable, "-m", "tools.mutants"]
 BROKEN = [
@@ -71,8 +70,8 @@ def test_breaks_are_made_in_a_copy_and_the_tests_there_notice_those_without_a_ke
     module, kept = ROOT / "src/operable/kernel/redact/names.py", tmp_path / "results"
     before = (module.read_bytes(), module.stat().st_mtime_ns)
     # As if an earlier run had judged the first point and then been interrupted.
-    first, second, third = drawn(module, 3)
     name = module.relative_to(ROOT)
+    first, second, third = (each for _, each in chosen([name], 3, seed=13))
     Results(kept).keep(Results.key(name, first, before[0]), "survived")
 
     done = subprocess.run(
@@ -112,11 +111,6 @@ def test_breaks_are_made_in_a_copy_and_the_tests_there_notice_those_without_a_ke
     assert (module.read_bytes(), module.stat().st_mtime_ns) == before
 
 
-def drawn(module, count):
-    """The points that the tool draws of a module, in its order."""
-    return random.Random(13).sample(breaks(module.read_bytes()), count)
-
-
 def test_a_kept_verdict_is_of_the_module_as_it_was(tmp_path):
     (each,) = breaks(b"a = 7\n")
     results = Results(tmp_path / "results")
@@ -125,6 +119,18 @@ def test_a_kept_verdict_is_of_the_module_as_it_was(tmp_path):
     again = Results(tmp_path / "results")
     assert again.get(Results.key(Path("a.py"), each, b"a = 7\n")) == "survived"
     assert again.get(Results.key(Path("a.py"), each, b"a = 7\nb()\n")) is None
+
+
+def test_the_same_seed_draws_the_same_points_and_fewer_are_the_first_of_them():
+    modules = [Path("src/operable/kernel/redact/names.py"), Path("src/operable/kernel/errors.py")]
+
+    many = chosen(modules, 12, seed=1)
+
+    assert chosen(modules, 12, seed=1) == many
+    assert chosen(modules, 5, seed=1) == many[:5]
+    assert chosen(modules, 12, seed=2) != many
+    assert len(set(many)) == 12
+    assert {module for module, _ in many} == set(modules)
 
 
 def test_nothing_to_break_is_bad_usage(tmp_path):

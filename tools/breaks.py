@@ -38,6 +38,11 @@ class Break:
 
 def breaks(source: bytes) -> list[Break]:
     """Every way in which this module can be broken, in the order of its lines."""
+    return [each for each in candidates(source) if compiles(each.apply(source))]
+
+
+def candidates(source: bytes) -> list[Break]:
+    """The same before a look at whether each compiles, which costs a parse of the whole module."""
     starts = [0, *(place + 1 for place, byte in enumerate(source) if byte == ord("\n"))]
     found = [
         Break(
@@ -49,10 +54,10 @@ def breaks(source: bytes) -> list[Break]:
         )
         for node, what, text in _changes(ast.parse(source))
     ]
-    return sorted((each for each in found if _compiles(each.apply(source))), key=lambda each: each.start)
+    return sorted(found, key=lambda each: each.start)
 
 
-def _compiles(source: bytes) -> bool:
+def compiles(source: bytes) -> bool:
     try:
         ast.parse(source)
     except SyntaxError:

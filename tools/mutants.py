@@ -14,6 +14,7 @@ import argparse
 import ast
 import contextlib
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -24,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from tools.breaks import Break, breaks, excerpt
+from tools.breaks import Break, candidates, compiles, excerpt
 from tools.mutant_tree import MutantTree
 
 ROOT = Path(__file__).parents[1]
@@ -36,7 +37,7 @@ _NOT_JUDGED = "not judged: no test imports it, or its tests fail without the bre
 
 def main(words: Sequence[str]) -> int:
     asked = _arguments(words)
-    points = _chosen(_modules(asked.paths), asked.points, asked.seed)
+    points = chosen(_modules(asked.paths), asked.points, asked.seed)
     if not points:
         print("No module of src/operable is meant.", file=sys.stderr)
         return 64
@@ -98,10 +99,13 @@ def _modules(paths: Sequence[Path]) -> list[Path]:
     return [path.relative_to(ROOT) for path in found if path.is_relative_to(ROOT / _SOURCE)]
 
 
-def _chosen(modules: Sequence[Path], count: int, seed: int) -> list[tuple[Path, Break]]:
+def chosen(modules: Sequence[Path], count: int, seed: int) -> list[tuple[Path, Break]]:
     """Points, each as likely as any other and in no order, so that the first of them stand for all."""
-    every = [(module, each) for module in modules for each in breaks((ROOT / module).read_bytes())]
-    return random.Random(seed).sample(every, min(count, len(every)))
+    sources = {module: (ROOT / module).read_bytes() for module in modules}
+    every = [(module, each) for module, source in sources.items() for each in candidates(source)]
+    random.Random(seed).shuffle(every)
+    found = ((module, each) for module, each in every if compiles(each.apply(sources[module])))
+    return list(itertools.islice(found, count))
 
 
 def _judge(tree: MutantTree, module: Path, each: Break, files: int, results: Results) -> str:

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from tests.agents.install import BIN
 
+# For an agent that sees the files of this machine: Node spends more on optimizing an agent than a test lets it run.
+SHORT_LIVED = {"NODE_OPTIONS": f"--require={Path(__file__).with_name('short_lived.cjs')}"}
 KEY = "sk-scripted-0123456789"
 
 

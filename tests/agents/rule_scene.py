@@ -14,7 +14,7 @@ from typing import Any, Self
 from operable.host import Ask, Decision, Policy, Session
 from operable.kernel.errors import Fail
 from operable.testing.models import ModelServer
-from tests.agents.loopback import environment
+from tests.agents.loopback import SHORT_LIVED, environment
 from tests.agents.rule_cells import (
     ACTIONS,
     DENIED,
@@ -69,7 +69,7 @@ class Scene:
         for folder in (self.work, self.elsewhere):
             folder.mkdir(parents=True)
         self.listener = listener
-        self.env = environment(subject.agent, root / "home", models.url)
+        self.env = environment(subject.agent, root / "home", models.url) | SHORT_LIVED
         self.handle = subject.handle(root)
         self.asks: list[Ask] = []
         self.answer = False

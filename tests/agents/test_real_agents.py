@@ -20,7 +20,7 @@ from operable.testing.exchange import Exchange
 from operable.testing.models import ModelServer
 from operable.wire.events import TextDelta, Thought, ToolCall, ToolResult, TurnEnd
 from tests.agents.install import BIN, missing
-from tests.agents.loopback import environment
+from tests.agents.loopback import SHORT_LIVED, environment
 
 BUNDLED = Path(operable.host.__file__).parent / "agents"
 LIMIT = 240
@@ -64,7 +64,7 @@ class Scene:
         self.work = root / "work"
         self.work.mkdir()
         self.mark = uuid.uuid4().hex
-        self.env = {**environment(driven.agent, root / "home", models.url), MARK: self.mark}
+        self.env = {**environment(driven.agent, root / "home", models.url), **SHORT_LIVED, MARK: self.mark}
         self.handle = define_agent_cli(BUNDLED / driven.manifest / "AGENT-CLI.md")
         self.quirks = self.handle.manifest.metadata["operable"]
         self.allow = True
