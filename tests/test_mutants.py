@@ -65,6 +65,12 @@ def test_the_tests_that_mirror_a_module_are_asked_first():
     assert len(asked) == len(set(asked)) > 1
 
 
+def test_a_module_that_no_test_imports_is_asked_about_by_the_tests_of_its_users():
+    asked = nearest(Path("src/operable/host/claude/content.py"), 6)
+
+    assert Path("tests/host/arms/test_claude_stream_json.py") in asked
+
+
 @pytest.mark.timeout(300)
 def test_breaks_are_made_in_a_copy_and_the_tests_there_notice_those_without_a_kept_verdict(tmp_path):
     module, kept = ROOT / "src/operable/kernel/redact/names.py", tmp_path / "results"

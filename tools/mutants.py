@@ -5,9 +5,9 @@
     ./dev mutants --points 300 --results FILE       keeps every verdict; the same command again goes on where it ended
 
 Works in a copy of the tree (`tools/mutant_tree.py`), never in the tree itself. A break is shown to the file of tests that
-mirrors its module, then to those that import the module, at most `--files` in all. It is noticed when a test fails, or does
-not end in its time, that passes without the break. A break that survives is one that these tests do not notice: read it.
-The same seed gives the same points.
+mirrors its module, then to those that import the module or a user of it, at most `--files` in all. It is noticed when a test
+fails, or does not end in its time, that passes without the break. A break that survives is one that these tests do not
+notice: read it. The same seed gives the same points.
 """
 
 import argparse
@@ -121,21 +121,39 @@ def _judge(tree: MutantTree, module: Path, each: Break, files: int, results: Res
 
 
 def nearest(module: Path, count: int) -> tuple[Path, ...]:
-    """The tests of a module, seen from the root: the file that mirrors it, then those that import it, the nearest first."""
-    place = module.relative_to(_SOURCE)
-    mirror = Path("tests", place.parent, f"test_{place.stem}.py")
-    name = ".".join(["operable", *place.with_suffix("").parts]).removesuffix(".__init__")
-    found = [path for path, imported in _imports().items() if name in imported]
-    near = sorted(found, key=lambda path: -len(os.path.commonpath([path, mirror])))
-    return tuple(dict.fromkeys([*([mirror] if (ROOT / mirror).exists() else []), *near]))[:count]
+    """The tests of a module, seen from the root: the file that mirrors it, then those that import it, the nearest first.
+
+    Where these are fewer, the tests of the modules that import it follow, then those of the modules that import these.
+    """
+    found: dict[Path, None] = {}
+    level, seen = [_name(module)], {_name(module)}
+    while level and len(found) < count:
+        mirrors = [_mirror(name) for name in level]
+        importing = [path for path, names in _imports("tests").items() if names.intersection(level)]
+        near = sorted(importing, key=lambda path: -len(os.path.commonpath([path, mirrors[0]])))
+        found |= dict.fromkeys([*(path for path in mirrors if (ROOT / path).exists()), *near])
+        users = [_name(path) for path, names in _imports(str(_SOURCE)).items() if names.intersection(level)]
+        level = sorted(set(users) - seen)
+        seen.update(level)
+    return tuple(found)[:count]
+
+
+def _name(module: Path) -> str:
+    return ".".join(module.relative_to("src").with_suffix("").parts).removesuffix(".__init__")
+
+
+def _mirror(name: str) -> Path:
+    *folders, last = name.split(".")[1:]
+    return Path("tests", *folders, f"test_{last}.py")
 
 
 @cache
-def _imports() -> dict[Path, set[str]]:
-    """Each file of tests, seen from the root, and the modules whose names it imports."""
+def _imports(folder: str) -> dict[Path, set[str]]:
+    """Each module of the source tree, or each file of tests, seen from the root, and the modules whose names it imports."""
+    pattern = "test_*.py" if folder == "tests" else "*.py"
     return {
         path.relative_to(ROOT): set(_imported(ast.parse(path.read_bytes())))
-        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        for path in sorted((ROOT / folder).rglob(pattern))
     }
 
 
