@@ -1,6 +1,5 @@
 """A program is asked what it is: bounded, confined, and ended with everything that it started."""
 
-import os
 import stat
 import sys
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from operable.host.importer import AgentDraft
-from operable.host.probe import AgentFinding, AgentProbe, folders_of, recognised
+from operable.host.probe import AgentFinding, AgentProbe, recognised
 from operable.kernel.errors import Fail
 from operable.manifest import from_mapping
 from tests.cli.drive import alive
@@ -158,17 +157,3 @@ def test_an_answer_tells_its_protocol(message, protocol):
 )
 def test_what_is_no_answer_is_waited_over(message):
     assert recognised(message) is None
-
-
-def test_a_script_is_shown_with_the_folders_of_its_interpreter_and_packages(tmp_path):
-    package = tmp_path / "lib" / "node_modules" / "agent" / "dist"
-    package.mkdir(parents=True)
-    (package / "cli.js").write_text(f"#!{sys.executable}\n")
-    link = tmp_path / "bin" / "agent"
-    link.parent.mkdir()
-    os.symlink(package / "cli.js", link)
-
-    found = folders_of(str(link))
-
-    assert str(tmp_path / "lib" / "node_modules") in found
-    assert os.path.dirname(os.path.dirname(sys.executable)) in found

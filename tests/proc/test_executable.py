@@ -3,7 +3,7 @@ import os
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.proc.executable import resolve
+from operable.proc.executable import interpreter, resolve
 
 
 def script(folder, name="tool", mode=0o755):
@@ -75,3 +75,29 @@ def test_an_impossible_name_is_a_usage_error(name):
     with pytest.raises(Fail) as caught:
         resolve(name, env={"PATH": "/bin"})
     assert caught.value.category == "usage"
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        (b"#!/opt/odd/bin/odd -x\n", "/opt/odd/bin/odd"),
+        (b"#! /bin/sh\n", "/bin/sh"),
+        (b"#!/usr/bin/env -S A=b odd --flag\n", "FOUND"),
+        (b"#!/usr/bin/env nowhere-to-be-found\n", None),
+        (b"#!\n", None),
+        (b"\x7fELF", None),
+    ],
+)
+def test_the_interpreter_of_a_script_is_what_its_first_line_names(tmp_path, monkeypatch, text, expected):
+    odd = tmp_path / "odd"
+    odd.write_text("#!/bin/sh\n")
+    odd.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    script = tmp_path / "script"
+    script.write_bytes(text)
+
+    assert interpreter(str(script)) == (str(odd) if expected == "FOUND" else expected)
+
+
+def test_a_file_that_cannot_be_read_has_no_interpreter(tmp_path):
+    assert interpreter(str(tmp_path / "absent")) is None

@@ -21,6 +21,7 @@ import msgspec
 from operable.host.importer import AgentCommand, AgentDraft, draft
 from operable.host.launch.process import run
 from operable.host.start.confinement import ConfinedAgent, ConfinementRequest, confine
+from operable.host.start.program_folders import program_folders
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 from operable.manifest.blocks import Mount, SandboxBlock
@@ -84,7 +85,7 @@ class AgentProbe:
 
     def _place(self, binary: str, workspace: str) -> ConfinedAgent:
         provider = "bubblewrap" if self.confined else "local"
-        folders = (*folders_of(binary), *map(os.path.abspath, self.show))
+        folders = (*program_folders(binary), *map(os.path.abspath, self.show))
         mounts = (Mount(source="workspace", at=_INSIDE),) if self.confined else ()
         block = SandboxBlock(provider=provider, config={}, mounts=mounts)
         try:
@@ -179,38 +180,6 @@ def recognised(message: Any) -> Answer | None:
     if isinstance(result.get("protocolVersion"), str):
         return "mcp", result
     return "error", message
-
-
-def folders_of(binary: str) -> tuple[str, ...]:
-    """The folders that a program needs to be seen in: its own, that of its packages, that of its interpreter."""
-    found: list[str] = []
-    interpreter = _interpreter(binary)
-    for path in (binary, *([interpreter] if interpreter else [])):
-        for each in (os.path.abspath(path), os.path.realpath(path)):
-            folder = os.path.dirname(each)
-            head, packages, _ = each.partition("/node_modules/")
-            if packages:
-                folder = f"{head}/node_modules"
-            elif os.path.isfile(os.path.join(folder, os.pardir, "pyvenv.cfg")):
-                folder = os.path.dirname(folder)
-            elif os.path.basename(folder) == "bin" and os.path.isdir(os.path.join(folder, os.pardir, "lib")):
-                folder = os.path.dirname(folder)  # a prefix of its own, such as that of an interpreter
-            found.append(folder)
-    return tuple(dict.fromkeys(folder for folder in found if folder not in ("/", "/usr", "/usr/bin", "/bin")))
-
-
-def _interpreter(path: str) -> str | None:
-    """The program that the first line of a script names."""
-    try:
-        with open(path, "rb") as file:
-            first = file.readline(512)
-    except OSError:
-        return None
-    words = first[2:].split() if first.startswith(b"#!") else []
-    if not words:
-        return None
-    name = os.fsdecode(words[-1] if words[0].endswith(b"/env") else words[0])
-    return shutil.which(name)
 
 
 def _drafted(

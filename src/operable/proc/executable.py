@@ -14,6 +14,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_FIRST_LINE = 4096  # bytes; longer than any kernel reads
+
 
 def find(name: str, *, path: str | None = None) -> str | None:
     """The absolute path of a program of the system, or None. Without `path`, the PATH of this process is searched."""
@@ -21,6 +23,23 @@ def find(name: str, *, path: str | None = None) -> str | None:
         return resolve(name, env={"PATH": os.environ.get("PATH", os.defpath) if path is None else path})
     except Fail:
         return None
+
+
+def interpreter(path: str) -> str | None:
+    """The program that the first line of a script names, found on PATH if the line asks `env` for it.
+
+    Returns None if the file is not a script, or cannot be read: running it says so.
+    """
+    try:
+        with open(path, "rb") as file:
+            first = file.readline(_FIRST_LINE)
+    except OSError:
+        return None
+    words = os.fsdecode(first[2:]).split() if first.startswith(b"#!") else []
+    if words and os.path.basename(words[0]) == "env":
+        name = next((word for word in words[1:] if not word.startswith("-") and "=" not in word), None)
+        return find(name) if name else None
+    return words[0] if words else None
 
 
 def resolve(name: str, *, env: Mapping[str, str], cwd: str | None = None) -> str:

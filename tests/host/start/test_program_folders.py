@@ -99,3 +99,17 @@ def test_a_chain_in_a_circle_ends(tmp_path: Path) -> None:
     script(first, "#!/bin/sh", f"exec {second}")
     script(second, "#!/bin/sh", f"exec {first}")
     assert set(program_folders(str(first))) == {str(first.parent), str(second.parent)}
+
+
+def test_a_script_is_shown_with_the_folders_of_its_interpreter_and_packages(tmp_path: Path) -> None:
+    package = tmp_path / "lib" / "node_modules" / "agent" / "dist"
+    package.mkdir(parents=True)
+    (package / "cli.js").write_text(f"#!{sys.executable}\n")
+    link = tmp_path / "bin" / "agent"
+    link.parent.mkdir()
+    os.symlink(package / "cli.js", link)
+
+    found = program_folders(str(link))
+
+    assert str(tmp_path / "lib" / "node_modules") in found
+    assert os.path.dirname(os.path.dirname(sys.executable)) in found

@@ -9,11 +9,11 @@ home or a place that is private inside is never shown; then only the file is sho
 import glob
 import os
 import re
-import shutil
 from collections.abc import Iterator
 
 from operable.host.launch.places import Places
 from operable.host.start.confinement_paths import too_wide
+from operable.proc.executable import interpreter
 
 _STEPS = 16  # of a chain; real ones have two or three, and an editable installation a few more
 _LAUNCHER = 4096  # bytes; what is longer is a program and not a launcher
@@ -78,21 +78,13 @@ def _named(path: str) -> Iterator[str]:
         return
     if not text.startswith(b"#!"):
         return
-    first, _, rest = text.decode("utf-8", "replace").partition("\n")
-    words = first[2:].split()
-    if words and os.path.basename(words[0]) == "env":
-        name = next((word for word in words[1:] if not word.startswith("-") and "=" not in word), None)
-        interpreter = shutil.which(name) if name else None
-    else:
-        interpreter = words[0] if words else None
-    if interpreter is not None:
-        yield interpreter
-        yield from _base(interpreter)
-    if (
-        len(text) <= _LAUNCHER
-        and interpreter is not None
-        and os.path.basename(interpreter) in ("sh", "bash", "dash")
-    ):
+    program = interpreter(path)
+    if program is None:
+        return
+    yield program
+    yield from _base(program)
+    if len(text) <= _LAUNCHER and os.path.basename(program) in ("sh", "bash", "dash"):
+        rest = text.decode("utf-8", "replace").partition("\n")[2]
         yield from (named for named in _QUOTED.findall(rest) if os.path.isfile(named))
 
 

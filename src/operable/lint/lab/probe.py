@@ -18,12 +18,12 @@ from operable.kernel.errors import Fail
 from operable.lint.evidence import Invocation
 from operable.lint.lab.custody import MEMORY, TASKS
 from operable.proc.command import PreparedCommand
+from operable.proc.executable import interpreter
 from operable.proc.sandbox.confinement import Confinement, ResourceLimits, Sandbox
 from operable.proc.sandbox.enclosure import Enclosure, enclose
 from operable.proc.sandbox.loopback import Loopback
 
 _FILE_SIZE = 1024**3
-_FIRST_LINE = 4096  # longer than any kernel reads
 # Where the kernel counts everything that the user runs, of which there may be much.
 _TASKS_OF_A_USER = 8192
 # Where stdout leads if it is not a pipe.
@@ -141,25 +141,14 @@ def hidden(program: str, *words: str) -> tuple[str, ...]:
     those of the files that its words name.
     """
     path = shutil.which(program) or program
-    interpreter = _interpreter(path)
-    named = [path, *filter(os.path.isabs, words), *([interpreter] if interpreter else [])]
+    script = interpreter(path)
+    named = [path, *filter(os.path.isabs, words), *([script] if script else [])]
     needed = {*map(os.path.abspath, named), *map(os.path.realpath, named)}
     # What is not there yet (a log, a socket) is for the program to make, in the empty folder.
     places = [path.split("/")[:3] for path in needed if os.path.exists(path)]
     return tuple(
         sorted({"/".join(place) for place in places if place[1] in ("tmp", "run") and len(place) == 3})
     )
-
-
-def _interpreter(program: str) -> str | None:
-    """What the first line of a script names."""
-    try:
-        with open(program, "rb") as file:
-            line = file.readline(_FIRST_LINE)
-    except OSError:
-        return None  # running it will say so
-    words = os.fsdecode(line[2:]).split() if line.startswith(b"#!") else []
-    return words[0] if words else None
 
 
 def place_file(folder: str, path: str, content: str) -> None:
