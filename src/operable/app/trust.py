@@ -38,6 +38,18 @@ class Standing:
         return f"{self.reason}: {', '.join(self.changed[:_TOLD])}{more}" if self.changed else self.reason
 
 
+def require_same(package: Package, expected: str | None, digest: str) -> None:
+    """Raises Fail if the content that was looked at, if any is named, is not this one."""
+    if expected is not None and expected != digest:
+        raise Fail(
+            "conflict",
+            "APP_CHANGED",
+            f"{package.slug} has changed since it was looked at",
+            target=package.root,
+            hint="look at it again",
+        )
+
+
 class Approvals:
     """The user's approvals, in one file: `approvals.json` of the state directory, unless another is given.
 
@@ -105,14 +117,7 @@ class Approvals:
         """Remember this content; its digest. `expected` is what was looked at: Fail when it is another by now."""
         entry.words(package)
         seen = content(package)
-        if expected is not None and expected != seen.digest:
-            raise Fail(
-                "conflict",
-                "APP_CHANGED",
-                f"{package.slug} has changed since it was looked at",
-                target=package.root,
-                hint="look at it again",
-            )
+        require_same(package, expected, seen.digest)
         details: dict[str, Any] = {"shell": shell, "env": entry.variables(package)}
         if len(seen.files) <= _TOLD_APART:
             details["files"] = {name: told[:16] for name, told in seen.files.items()}

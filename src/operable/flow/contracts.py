@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from operable.flow.errors import NotAllowed
+from operable.flow.errors import NotAllowed, invalid_argument
 from operable.kernel import catalogue
 from operable.kernel.redact import Known
 
@@ -155,3 +155,14 @@ def known(folder: str) -> list[str]:
 def listed(folder: str) -> list[Any]:
     """All descriptors in the order of listings."""
     return sorted((entry(folder, name) for name in known(folder)), key=lambda found: found.order)
+
+
+def named(folder: str, params: Mapping[str, Any], member: str, what: str) -> Any:
+    """The name that a request gives in this member. Raises FlowError if no entry has it."""
+    from operable.flow.canonical import spelled
+    from operable.flow.operation import required
+
+    name = required(params, member)
+    if name not in known(folder):
+        raise invalid_argument(f"Unknown {what}: {spelled(name)}")
+    return name

@@ -7,6 +7,10 @@ and no price.
 """
 
 import re
+from collections.abc import Callable
+
+from operable.agent.provider.model import Model, ProviderSettings
+from operable.agent.provider.stream import ProviderSession
 
 _NAME = re.compile(
     r"claude-(?:(?P<early>\d(?:-\d)?)-)?(?P<family>[a-z]+)(?:-(?P<version>\d(?:-\d{1,2})?)(?!\d))?"
@@ -45,6 +49,22 @@ def price(model: str) -> tuple[float, float, float, float] | None:
     family, version = known
     return next(
         (value for (name, since), value in _PRICES.items() if name == family and version >= since), None
+    )
+
+
+def claude_model(
+    name: str, default_model: str, configure: Callable[[ProviderSettings], ProviderSession]
+) -> Model:
+    """The descriptor of a provider that serves Claude: what is known of the models is the same everywhere."""
+    return Model(
+        name=name,
+        default_model=default_model,
+        configure=configure,
+        context_window=context_window,
+        images=lambda _model: "supported",
+        thinking=True,
+        effort_levels=EFFORTS,
+        price=price,
     )
 
 

@@ -7,9 +7,9 @@ think, older ones get the budget. Prompt caching is always on.
 from typing import Any
 
 from operable.agent.provider.anthropic_messages import messages_session
-from operable.agent.provider.claude_facts import EFFORTS, context_window, price
+from operable.agent.provider.claude_facts import claude_model
 from operable.agent.provider.client import address, http_client, needs
-from operable.agent.provider.model import ConfigurationError, Model, ProviderSettings
+from operable.agent.provider.model import ConfigurationError, ProviderSettings
 from operable.agent.provider.stream import ProviderSession
 
 
@@ -36,13 +36,4 @@ def _configure(settings: ProviderSettings) -> ProviderSession:
     return messages_session(client, [secret for secret in (key, token) if secret])
 
 
-MODEL = Model(
-    name="anthropic",
-    default_model="claude-sonnet-5-5",
-    configure=_configure,
-    context_window=context_window,
-    images=lambda _model: "supported",
-    thinking=True,
-    effort_levels=EFFORTS,
-    price=price,
-)
+MODEL = claude_model("anthropic", "claude-sonnet-5-5", _configure)

@@ -15,9 +15,9 @@ from typing import Any
 from zlib import crc32
 
 from operable.agent.provider.anthropic_messages import REHEARSED, messages_session
-from operable.agent.provider.claude_facts import EFFORTS, context_window, price
+from operable.agent.provider.claude_facts import claude_model
 from operable.agent.provider.client import address, http_client, needs
-from operable.agent.provider.model import ConfigurationError, Model, ProviderSettings
+from operable.agent.provider.model import ConfigurationError, ProviderSettings
 from operable.agent.provider.stream import ProviderSession, Rehearsal
 
 _STRING = 7  # the type of a header whose value is a text
@@ -89,13 +89,4 @@ def _identity(api_key: str | None, environment: Mapping[str, str]) -> dict[str, 
     return {}
 
 
-MODEL = Model(
-    name="bedrock",
-    default_model="anthropic.claude-sonnet-5",
-    configure=_configure,
-    context_window=context_window,
-    images=lambda _model: "supported",
-    thinking=True,
-    effort_levels=EFFORTS,
-    price=price,
-)
+MODEL = claude_model("bedrock", "anthropic.claude-sonnet-5", _configure)

@@ -5,9 +5,9 @@ API: use the provider `openai-responses` for those.
 """
 
 from operable.agent.provider.client import openai_door
-from operable.agent.provider.model import Model, ProviderSettings
+from operable.agent.provider.model import ProviderSettings
 from operable.agent.provider.openai_chat import chat_session
-from operable.agent.provider.openai_facts import EFFORTS, context_window, images, price
+from operable.agent.provider.openai_facts import openai_model
 from operable.agent.provider.stream import ProviderSession
 
 
@@ -16,13 +16,4 @@ def _configure(settings: ProviderSettings) -> ProviderSession:
     return chat_session(door.client, door.secrets, own=door.own)
 
 
-MODEL = Model(
-    name="openai",
-    default_model="gpt-5.5",
-    configure=_configure,
-    context_window=context_window,
-    images=images,
-    thinking=True,
-    effort_levels=EFFORTS,
-    price=price,
-)
+MODEL = openai_model("openai", "gpt-5.5", _configure)

@@ -5,8 +5,8 @@ model in the encrypted form in which it came.
 """
 
 from operable.agent.provider.client import openai_door
-from operable.agent.provider.model import Model, ProviderSettings
-from operable.agent.provider.openai_facts import EFFORTS, context_window, images, price
+from operable.agent.provider.model import ProviderSettings
+from operable.agent.provider.openai_facts import openai_model
 from operable.agent.provider.openai_responses import responses_session
 from operable.agent.provider.stream import ProviderSession
 
@@ -16,13 +16,4 @@ def _configure(settings: ProviderSettings) -> ProviderSession:
     return responses_session(door.client, door.secrets)
 
 
-MODEL = Model(
-    name="openai-responses",
-    default_model="gpt-6.1-sol",
-    configure=_configure,
-    context_window=context_window,
-    images=images,
-    thinking=True,
-    effort_levels=EFFORTS,
-    price=price,
-)
+MODEL = openai_model("openai-responses", "gpt-6.1-sol", _configure)

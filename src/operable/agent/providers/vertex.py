@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from operable.agent.provider.anthropic_messages import messages_session
-from operable.agent.provider.claude_facts import EFFORTS, context_window, price
+from operable.agent.provider.claude_facts import claude_model
 from operable.agent.provider.client import CONNECT_TIMEOUT, address, http_client, needs
-from operable.agent.provider.model import ConfigurationError, Model, ProviderSettings
+from operable.agent.provider.model import ConfigurationError, ProviderSettings
 from operable.agent.provider.stream import ProviderSession
 
 _FILE = "GOOGLE_APPLICATION_CREDENTIALS"
@@ -104,13 +104,4 @@ def _credentials(account: dict[str, Any]) -> Any:
     return None
 
 
-MODEL = Model(
-    name="vertex",
-    default_model="claude-sonnet-5",
-    configure=_configure,
-    context_window=context_window,
-    images=lambda _model: "supported",
-    thinking=True,
-    effort_levels=EFFORTS,
-    price=price,
-)
+MODEL = claude_model("vertex", "claude-sonnet-5", _configure)

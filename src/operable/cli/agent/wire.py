@@ -27,29 +27,30 @@ if TYPE_CHECKING:
 ABSENT: Any = ...
 
 
-class TextDeltaEvent(Event, type="text-delta"):
+class _SessionEvent(Event):
+    """What every event of a conversation has."""
+
+    sessionId: str
+    id: int = ABSENT
+    at: int = ABSENT
+
+
+class TextDeltaEvent(_SessionEvent, type="text-delta"):
     """A piece of the agent's answer."""
 
-    sessionId: str
     text: str
     messageId: str = ABSENT
-    id: int = ABSENT
-    at: int = ABSENT
 
 
-class ThoughtEvent(Event, type="thought"):
+class ThoughtEvent(_SessionEvent, type="thought"):
     """A piece of the agent's reasoning."""
 
-    sessionId: str
     text: str
-    id: int = ABSENT
-    at: int = ABSENT
 
 
-class ToolCallEvent(Event, type="tool-call"):
+class ToolCallEvent(_SessionEvent, type="tool-call"):
     """The agent uses a tool: once per call, before its result."""
 
-    sessionId: str
     toolCallId: str
     toolName: str
     arguments: Any = ABSENT
@@ -58,26 +59,20 @@ class ToolCallEvent(Event, type="tool-call"):
     locations: list[str] = ABSENT
     unnamed: bool = ABSENT
     diffs: list[dict[str, Any]] = ABSENT
-    id: int = ABSENT
-    at: int = ABSENT
 
 
-class ToolResultEvent(Event, type="tool-result"):
+class ToolResultEvent(_SessionEvent, type="tool-result"):
     """What a tool gave back: exactly one per tool-call."""
 
-    sessionId: str
     toolCallId: str
     result: Any = ABSENT
     isError: bool = ABSENT
     denied: bool = ABSENT
-    id: int = ABSENT
-    at: int = ABSENT
 
 
-class AgentPromptEvent(Event, type="agent-prompt"):
+class AgentPromptEvent(_SessionEvent, type="agent-prompt"):
     """The agent asks and waits; `toolCallId` is the question that `operable agent answer` takes."""
 
-    sessionId: str
     toolCallId: str
     options: list[dict[str, Any]] = ABSENT
     text: str = ABSENT
@@ -90,54 +85,41 @@ class AgentPromptEvent(Event, type="agent-prompt"):
     locations: list[str] = ABSENT
     unnamed: bool = ABSENT
     diffs: list[dict[str, Any]] = ABSENT
-    id: int = ABSENT
-    at: int = ABSENT
 
 
-class TurnEndEvent(Event, type="turn-end"):
+class TurnEndEvent(_SessionEvent, type="turn-end"):
     """The turn is over: once per message."""
 
-    sessionId: str
     reason: str
     stop: str = ABSENT
     usage: dict[str, Any] = ABSENT
-    id: int = ABSENT
-    at: int = ABSENT
 
 
-class UsageUpdateEvent(Event, type="usage_update"):
+class UsageUpdateEvent(_SessionEvent, type="usage_update"):
     """Extension: how full the context is, and what the session has cost so far."""
 
-    sessionId: str
     used: int = ABSENT
     size: int = ABSENT
     tokensIn: int = ABSENT
     tokensOut: int = ABSENT
     cost: float = ABSENT
-    id: int = ABSENT
-    at: int = ABSENT
 
 
-class ModeChangeEvent(Event, type="mode_change"):
+class ModeChangeEvent(_SessionEvent, type="mode_change"):
     """Extension: another mode, model or value of an option."""
 
-    sessionId: str
     mode: str = ABSENT
     model: str = ABSENT
     options: Any = ABSENT
-    id: int = ABSENT
-    at: int = ABSENT
 
 
-class NoticeEvent(Event, type="notice"):
+class NoticeEvent(_SessionEvent, type="notice"):
     """Extension: something worth knowing that is none of the above (noise on stdout, a drift, a gap in the log)."""
 
     code: str
     message: str
     sessionId: str = ABSENT
     data: Any = ABSENT
-    id: int = ABSENT
-    at: int = ABSENT
 
 
 Said = (

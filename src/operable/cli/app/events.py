@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operable.cli.agent.events import ManifestProblem
 from operable.tool import Event
 
 TYPE_CHECKING = False
@@ -58,17 +59,8 @@ class AppResource(Event):
     content_b64: str | None = None  # of what is not UTF-8
 
 
-class AppProblem(Event):
+class AppProblem(ManifestProblem):
     """One complaint about one place of a package."""
-
-    path: str
-    line: int
-    column: int
-    level: Literal["error", "warning"]
-    rule: str
-    message: str
-    key: str
-    hint: str | None = None
 
 
 class AppVerdict(Event):

@@ -10,7 +10,7 @@ from operable.app import entry
 from operable.app.content import content
 from operable.app.packages import Package, activate, resource
 from operable.app.shelf import PROJECT_FOLDERS, catalog, find, user_apps
-from operable.app.trust import Approvals
+from operable.app.trust import Approvals, require_same
 from operable.app.validation import validate
 from operable.cli.app.events import AppApproval, AppDetails, AppEvent, AppProblem, AppResource, AppVerdict
 from operable.kernel.errors import EX_DATAERR, Fail
@@ -132,14 +132,7 @@ def planned_approval(
         recorded = approvals.recorded(package)
         return Change("revoke", package.root, slug=package.slug) if recorded else None
     words, seen = entry.words(package), content(package).digest
-    if digest is not None and digest != seen:
-        raise Fail(
-            "conflict",
-            "APP_CHANGED",
-            f"{package.slug} has changed since it was looked at",
-            target=package.root,
-            hint="look at it again",
-        )
+    require_same(package, digest, seen)
     return Change(
         "approve",
         package.root,

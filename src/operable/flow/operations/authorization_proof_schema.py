@@ -2,17 +2,13 @@
 
 from typing import Any
 
-from operable.flow.errors import invalid_argument
-from operable.flow.operation import Defaults, Operation, Parameter, required
+from operable.flow.operation import Defaults, Operation, Parameter
 
 
 def _run(params: dict[str, Any], _defaults: Defaults) -> dict[str, Any]:
-    from operable.flow.canonical import spelled
-    from operable.flow.contracts import known
+    from operable.flow.contracts import named
 
-    name = required(params, "method")
-    if name not in known("proofs"):
-        raise invalid_argument(f"Unknown verifier method: {spelled(name)}")
+    name = named("proofs", params, "method", "verifier method")
     return {"ok": True, "method": name, "verifier": name}
 
 

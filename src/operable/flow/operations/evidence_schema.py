@@ -2,17 +2,13 @@
 
 from typing import Any
 
-from operable.flow.errors import invalid_argument
-from operable.flow.operation import Defaults, Operation, Parameter, required
+from operable.flow.operation import Defaults, Operation, Parameter
 
 
 def _run(params: dict[str, Any], _defaults: Defaults) -> dict[str, Any]:
-    from operable.flow.canonical import spelled
-    from operable.flow.contracts import entry, known
+    from operable.flow.contracts import entry, named
 
-    name = required(params, "provider")
-    if name not in known("evidences"):
-        raise invalid_argument(f"Unknown evidence provider: {spelled(name)}")
+    name = named("evidences", params, "provider", "evidence provider")
     return {"ok": True, "provider": name, "methods": list(entry("evidences", name).methods)}
 
 

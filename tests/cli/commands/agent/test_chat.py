@@ -56,6 +56,9 @@ def test_what_a_person_denies_does_not_happen_and_the_conversation_goes_on(scene
         person.read_until("Allow it?")
         person.type("nonsense\n")
         person.read_until("not one of the answers")
+        # What is typed before the question is asked again is forgotten.
+        person.screen = person.screen.partition("not one of the answers")[2]
+        person.read_until("Allow it?")
         person.type("n\n")
         person.read_until("as you wish")
         person.type("\x04")
