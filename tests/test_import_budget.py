@@ -15,7 +15,7 @@ import pytest
 HEAVY = {
     *("argparse", "asyncio", "collections", "contextlib", "dataclasses", "datetime", "enum", "functools"),
     *("hashlib", "importlib.metadata", "inspect", "json", "logging", "pathlib", "random", "re", "signal"),
-    *("socket", "sqlite3", "subprocess", "tempfile", "threading", "traceback", "typing", "uuid"),
+    *("selectors", "socket", "sqlite3", "subprocess", "tempfile", "threading", "traceback", "typing", "uuid"),
     *("msgspec", "rich", "jsonschema_rs"),
 }
 TOOL = """
@@ -152,6 +152,26 @@ def test_a_kept_document_is_served_by_one_module_and_a_file(package, name):
     assert found == ALWAYS | {"operable.tool.prebuilt"}
 
 
+def test_the_version_is_told_without_looking_for_a_command(package):
+    assert beyond_the_interpreter(package, "--version") == ALWAYS
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["search", "x"], ["--help"], ["search", "--help"]],
+    ids=" ".join,
+)
+def test_people_are_answered_without_what_they_do_not_see(package, words):
+    assert beyond_the_interpreter(package, *words) & HEAVY == set()
+
+
+@pytest.mark.parametrize(
+    "words", [["--version"], ["--help"], ["agent", "--help"], ["wrap", "--help"]], ids=" ".join
+)
+def test_operable_is_explained_without_what_its_commands_need(words):
+    assert imported("from operable.cli import main; main()", *words) & HEAVY == set()
+
+
 @pytest.mark.parametrize(
     "words", [["search"], ["search", "x", "--bogus"], ["nonsense"], ["--help"], ["--version"]], ids=" ".join
 )
@@ -167,12 +187,13 @@ def test_loading_the_hot_path_loads_nothing_heavy(module):
 
 
 @pytest.mark.needs("git")
-def test_a_wrapped_program_is_run_without_what_reads_source_code():
+@pytest.mark.parametrize("command", ["log", "status"])
+def test_a_wrapped_program_is_run_without_libraries_that_it_does_not_need(command):
     program = "from operable.wrap.front import shim_main; shim_main('git')"
-    words = ("log", "--output", "jsonl")
+    words = (command, "--limit", "1", "--output", "jsonl")
     imported(program, *words)  # its plan is kept from now on
 
     found = imported(program, *words)
 
     assert "operable.proc.child" in found
-    assert found & {"ast", "dataclasses", "dis", "inspect", "tokenize", "typing"} == set()
+    assert found & HEAVY == set()

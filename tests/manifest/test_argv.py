@@ -1,9 +1,11 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.kernel.errors import Fail
-from operable.manifest.argv import expand, mistakes, names
+from operable.manifest.argv import expand, holes, mistakes, names
 
 TEMPLATE = ["log", "-n${input.limit | default('20')}", "--", "${input.path}"]
 
@@ -56,3 +58,36 @@ def test_what_is_no_template_is_a_text(element):
 )
 def test_what_is_almost_a_template_is_a_mistake(element):
     assert len(list(mistakes(element))) == 1
+
+
+# The grammar, once more.
+HOLE = re.compile(
+    r"\$\{\s*input\.(?P<name>[A-Za-z_][A-Za-z0-9_-]*)\s*(?:\|\s*default\('(?P<default>[^'{}]*)'\)\s*)?\}"
+)
+PIECES = [
+    "${",
+    "}",
+    "{",
+    "$",
+    "input.",
+    "input",
+    ".",
+    "a",
+    "Z_9-b",
+    "-",
+    "9",
+    "|",
+    " ",
+    "\u2003",
+    "\n",
+    "default('",
+    "')",
+]
+PIECES += ["'", "default", "(", ")", "${input.x}", "${input.x | default('v|w')}", "é", "²", "ª", "\x1c"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_the_places_for_inputs_are_those_of_the_grammar(element):
+    found = [(hole.start, hole.end, hole.name, hole.default) for hole in holes(element)]
+
+    assert found == [(*each.span(), each["name"], each["default"]) for each in HOLE.finditer(element)]

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 
 import pytest
@@ -329,6 +330,7 @@ def test_a_process_that_survives_sigkill_is_left_behind_in_bounded_time(backend,
     os.kill(run.pid, signal.SIGKILL)
     leader = left[0]._leader
     assert isinstance(leader, Group)
+    assert isinstance(leader.process, subprocess.Popen)
     leader.process.wait(200)
 
 

@@ -64,7 +64,7 @@ def test_a_system_without_room_for_a_process_is_a_temporary_failure(monkeypatch)
 
     command = prepare(["true"])
     before = descriptors()
-    monkeypatch.setattr("operable.proc.spawn.subprocess.Popen", refuse)
+    monkeypatch.setattr("subprocess.Popen", refuse)
     with pytest.raises(Fail) as caught:
         launch(command)
     assert (caught.value.category, caught.value.code, caught.value.retryable) == (

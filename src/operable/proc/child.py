@@ -12,7 +12,6 @@ It does not interpret bytes, and it does not decide when to cancel: the deadline
 from __future__ import annotations
 
 import io
-import signal
 
 from operable.proc.excerpt import Excerpt
 from operable.proc.pipes import Inlet, PipeReader
@@ -187,7 +186,7 @@ class Child:
             self._leader.reap()
         elif order == LOOK:
             self._ladder.looked(alive=self._leader.alive())
-        elif isinstance(order, signal.Signals):
+        else:
             self._leader.signal(order)
 
     def _give_up_pipes(self) -> None:

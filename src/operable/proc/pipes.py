@@ -10,13 +10,18 @@ import fcntl
 import os
 import struct
 import termios
-from collections import deque
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections import deque
     from collections.abc import Callable
 
     from operable.proc.reactor import Reactor
+else:
+    try:
+        from _collections import deque
+    except ImportError:  # not CPython
+        from collections import deque
 
 # The capacity of a Linux pipe: one read takes all there can be. Larger reads (and larger pipes) were measured no faster.
 CHUNK = 64 * 1024

@@ -10,22 +10,27 @@ from __future__ import annotations
 
 import heapq
 import os
-import selectors
-import signal
-import threading
+import select
 import time
-from collections import deque
+from _thread import RLock  # `threading` costs a short call more than all of this
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import threading
+    from collections import deque
     from collections.abc import Callable
     from typing import Any, Protocol
 
     Callback = Callable[[], object]
 else:
-    Protocol = object  # loading `typing` would cost a short call more than all of this
+    Protocol = object
+    try:
+        from _collections import deque
+    except ImportError:  # not CPython
+        from collections import deque
 
 
+_READ, _WRITE = select.POLLIN, select.POLLOUT  # epoll has the same numbers
 # Seconds of one round: a selector takes no more than 2**31 milliseconds, and a deadline may be years away.
 _LONGEST_ROUND = 86_400.0
 
@@ -59,21 +64,79 @@ class _Scheduled:
         self.callback = None
 
 
+class _Poll:
+    """Descriptors with callbacks, on epoll where the system has it: `selectors` without what it imports."""
+
+    def __init__(self) -> None:
+        self._callbacks: dict[int, dict[int, Callback]] = {}
+        self._epoll = hasattr(select, "epoll")
+        self._poll: Any = select.epoll() if self._epoll else select.poll()
+
+    def watch(self, fd: int, event: int, callback: Callback | None) -> None:
+        known = fd in self._callbacks
+        callbacks = self._callbacks.setdefault(fd, {})
+        before = sum(callbacks)
+        if callback is None:
+            callbacks.pop(event, None)
+        else:
+            callbacks[event] = callback
+        mask = sum(callbacks)
+        if not mask:
+            self._forget(fd, registered=known)
+        elif not known:
+            self._register(fd, mask)
+        elif mask != before:
+            self._poll.modify(fd, mask)
+
+    def ready(self, patience: float | None) -> list[tuple[dict[int, Callback], int]]:
+        """The callbacks of each descriptor on which something has happened, and what. They are taken now: a descriptor
+        that is closed and opened again in this round gets nothing of the old one.
+        """
+        # Whole milliseconds, and never less than was asked for.
+        milliseconds = None if patience is None else -int(-patience * 1000 // 1)
+        timeout = milliseconds if milliseconds is None or not self._epoll else milliseconds / 1000
+        found = self._poll.poll(timeout)
+        for fd, flags in found:
+            if flags & select.POLLNVAL:
+                self._forget(fd, registered=True)  # closed behind our back
+        return [(self._callbacks[fd], flags) for fd, flags in found if fd in self._callbacks]
+
+    def close(self) -> None:
+        self._callbacks.clear()
+        if self._epoll:
+            self._poll.close()
+
+    def _register(self, fd: int, mask: int) -> None:
+        try:
+            self._poll.register(fd, mask)
+        except BaseException:
+            del self._callbacks[fd]
+            raise
+
+    def _forget(self, fd: int, *, registered: bool) -> None:
+        self._callbacks.pop(fd, None)
+        if registered:
+            try:
+                self._poll.unregister(fd)
+            except (OSError, KeyError):
+                return  # the kernel forgot it when it was closed
+
+
 class SelectorReactor:
     """Callbacks on descriptors and times. Only `call_soon_threadsafe` may be called from another thread than `run`'s."""
 
     def __init__(self) -> None:
-        self._selector = selectors.DefaultSelector()
+        self._poll = _Poll()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
-        self._selector.register(self._wake_read, selectors.EVENT_READ, {selectors.EVENT_READ: self._woken})
         self._timers: list[_Scheduled] = []
         self._count = 0
         self._soon: deque[Callback] = deque()
         # Re-entrant: a signal handler may cancel a call while the same thread is in the middle of waking the reactor.
-        self._closing = threading.RLock()
+        self._closing = RLock()
         self._closed = False
+        self._poll.watch(self._wake_read, _READ, self._woken)
 
     def time(self) -> float:
         return time.monotonic()
@@ -96,16 +159,16 @@ class SelectorReactor:
                 return  # it is full of wake-ups already
 
     def add_reader(self, fd: int, callback: Callback, /) -> None:
-        self._watch(fd, selectors.EVENT_READ, callback)
+        self._poll.watch(fd, _READ, callback)
 
     def remove_reader(self, fd: int, /) -> None:
-        self._watch(fd, selectors.EVENT_READ, None)
+        self._poll.watch(fd, _READ, None)
 
     def add_writer(self, fd: int, callback: Callback, /) -> None:
-        self._watch(fd, selectors.EVENT_WRITE, callback)
+        self._poll.watch(fd, _WRITE, callback)
 
     def remove_writer(self, fd: int, /) -> None:
-        self._watch(fd, selectors.EVENT_WRITE, None)
+        self._poll.watch(fd, _WRITE, None)
 
     def run(self, until: Callable[[], bool]) -> None:
         """Serve callbacks until the condition holds; it is asked after every round."""
@@ -115,16 +178,15 @@ class SelectorReactor:
     def close(self) -> None:
         with self._closing:
             self._closed = True
-            self._selector.close()
+            self._poll.close()
             os.close(self._wake_read)
             os.close(self._wake_write)
 
     def _round(self) -> None:
-        for key, events in self._selector.select(self._patience()):
-            callbacks: dict[int, Callback] = key.data
-            for event in (selectors.EVENT_READ, selectors.EVENT_WRITE):
-                # An earlier callback of this round may have removed a later one.
-                if events & event and event in callbacks:
+        for callbacks, flags in self._poll.ready(self._patience()):
+            for event, other in ((_READ, _WRITE), (_WRITE, _READ)):
+                # An earlier callback of this round may have removed a later one. An error is for both.
+                if flags & ~other and event in callbacks:
                     callbacks[event]()
         while self._soon:
             self._soon.popleft()()
@@ -143,22 +205,6 @@ class SelectorReactor:
             return None
         return min(max(0.0, self._timers[0].due - self.time()), _LONGEST_ROUND)
 
-    def _watch(self, fd: int, event: int, callback: Callback | None) -> None:
-        key = self._selector.get_map().get(fd)
-        callbacks: dict[int, Callback] = key.data if key else {}
-        if callback is None:
-            callbacks.pop(event, None)
-        else:
-            callbacks[event] = callback
-        mask = sum(callbacks)
-        if key is None:
-            if mask:
-                self._selector.register(fd, mask, callbacks)
-        elif not mask:
-            self._selector.unregister(fd)
-        elif mask != key.events:
-            self._selector.modify(fd, mask, callbacks)
-
     def _woken(self) -> None:
         try:
             while os.read(self._wake_read, 4096):
@@ -176,6 +222,8 @@ class Attendant:
 
     def start(self, until: Callable[[], bool], on_crash: Callable[[BaseException], Any]) -> None:
         """Everything already registered is served from the new thread on. A bug in a callback is reported, not lost."""
+        import threading
+
         thread = threading.Thread(
             target=self._run, args=(until, on_crash), name="operable-attendant", daemon=True
         )
@@ -189,6 +237,8 @@ class Attendant:
     def _run(self, until: Callable[[], bool], on_crash: Callable[[BaseException], Any]) -> None:
         # Signals belong to the main thread: one delivered here would not wake it from waiting for an event. And a host may
         # have set SIGPIPE to its default: writing to a child that closed its stdin must be an error to handle, not its end.
+        import signal
+
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             self.reactor.run(until)

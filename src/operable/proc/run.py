@@ -13,8 +13,6 @@ Sessions and pipelines, whose children outlive a call, use `proc.child` themselv
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-
 from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.proc.child import Child
 from operable.proc.reactor import SelectorReactor
@@ -22,8 +20,8 @@ from operable.proc.tree.escalation import CANCELLED, DEADLINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from typing import NamedTuple
+    from collections.abc import Callable, Mapping
+    from typing import NamedTuple, Self
 
     from operable.proc.child import ChildEnd, Stdin
     from operable.proc.command import PreparedCommand
@@ -123,6 +121,12 @@ class Supervised:
         assert self.ended is not None  # noqa: S101 - the reactor ran until there was one
         return self.ended
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Kill it if it still runs, and wait until it is gone."""
         try:
@@ -133,7 +137,6 @@ class Supervised:
             self.reactor.close()
 
 
-@contextmanager
 def supervise(
     command: PreparedCommand,
     *,
@@ -142,18 +145,14 @@ def supervise(
     stdin: Stdin = None,
     timeout: float | None = None,
     graces: Graces | None = None,
-) -> Iterator[Supervised]:
+) -> Supervised:
     """Start a command; it has ended when the block is left. Fail if it cannot be started.
 
     Callbacks are called by `wait`, in this thread. The words mean what they mean for `Child`.
     """
-    run = Supervised(
+    return Supervised(
         command, on_stdout=on_stdout, on_stderr=on_stderr, stdin=stdin, timeout=timeout, graces=graces
     )
-    try:
-        yield run
-    finally:
-        run.close()
 
 
 def output(

@@ -6,15 +6,14 @@ cannot ask a person on /dev/tty, and one signal reaches all of its descendants t
 `tree` is started by the keeper instead, and then a signal reaches every descendant, and none survives the host.
 
 subprocess.Popen is used and nothing newer: it costs 1.0x of the measured floor also in a large threaded host, because
-CPython forks with CLONE_VFORK (the asyncio and uvloop process APIs cost 1.3x to 39x).
+CPython forks with CLONE_VFORK (the asyncio and uvloop process APIs cost 1.3x to 39x). A command that gives up rights runs
+code of ours between fork and exec, and is started without it (`fork`).
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import signal
-import subprocess
 
 from operable.kernel.errors import Fail
 from operable.proc.command import PreparedCommand
@@ -25,9 +24,12 @@ from operable.proc.tree.warden import WARDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import signal as _signal
+    import subprocess
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import NamedTuple, Protocol
 
+    from operable.proc.fork import RestrictedProcess
     from operable.proc.reactor import Reactor
     from operable.proc.sandbox.entry import Entrance
     from operable.proc.sandbox.restriction import Restriction
@@ -35,6 +37,10 @@ else:
     from operable.kernel.named_tuple import NamedTuple
 
     Protocol = object
+    try:
+        import _signal  # the C module behind `signal`, which imports `enum`
+    except ImportError:  # not CPython
+        import signal as _signal
 
 # Not SIGCHLD: a host that ignores it wants its children reaped by the kernel.
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM")
@@ -117,10 +123,29 @@ def launch(command: PreparedCommand, *, stdin: int | None = None, pipe_stdin: bo
 
 
 def _start_group(command: PreparedCommand, stdin: int | None, stdout: int, stderr: int) -> Leader:
-    restriction = _restriction(command) if command.gives_up else None
+    process: RestrictedProcess | subprocess.Popen[bytes]
+    if command.gives_up:
+        process = _start_restricted(command, stdin, stdout, stderr)
+    else:
+        process = _start_program(command, stdin, stdout, stderr)
+    try:
+        WARDEN.watch(process.pid)
+    except Fail:
+        # A process that no other process would end after us must not run.
+        process.kill()
+        process.wait()
+        raise
+    return Group(process)
+
+
+def _start_program(
+    command: PreparedCommand, stdin: int | None, stdout: int, stderr: int
+) -> subprocess.Popen[bytes]:
+    import subprocess
+
     entrance = _entrance(command) if command.entry is not None else None
     try:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command.argv if entrance is None else entrance.argv(command.argv),
             executable=command.executable,
             stdin=subprocess.DEVNULL if stdin is None else stdin,
@@ -131,23 +156,30 @@ def _start_group(command: PreparedCommand, stdin: int | None, stdout: int, stder
             start_new_session=True,
             pass_fds=command.fds if entrance is None else (*command.fds, *entrance.fds),
             # Prepared system calls: it takes no lock and imports nothing, so other threads do not matter.
-            preexec_fn=restriction or (entrance if entrance is not None and entrance.needed else None),  # noqa: PLW1509
+            preexec_fn=entrance if entrance is not None and entrance.needed else None,  # noqa: PLW1509
         )
     except subprocess.SubprocessError as error:
         # A process that could not give up what it was to give up has executed nothing.
         raise _unrestricted("the kernel refused") from error
     finally:
-        for prepared in (restriction, entrance):
-            if prepared is not None:
-                prepared.close()
+        if entrance is not None:
+            entrance.close()
+
+
+def _start_restricted(
+    command: PreparedCommand, stdin: int | None, stdout: int, stderr: int
+) -> RestrictedProcess:
+    from operable.proc.fork import RestrictedProcess, UnrestrictedError
+
+    if command.entry is not None:
+        raise ValueError("a command in a sandbox cannot give up rights outside of it")
+    restriction = _restriction(command)
     try:
-        WARDEN.watch(process.pid)
-    except Fail:
-        # A process that no other process would end after us must not run.
-        process.kill()
-        process.wait()
-        raise
-    return Group(process)
+        return RestrictedProcess(command, restriction, stdin=stdin, stdout=stdout, stderr=stderr)
+    except UnrestrictedError as error:
+        raise _unrestricted("the kernel refused") from error
+    finally:
+        restriction.close()
 
 
 def _restriction(command: PreparedCommand) -> Restriction:
@@ -162,8 +194,7 @@ def _restriction(command: PreparedCommand) -> Restriction:
 def _entrance(command: PreparedCommand) -> Entrance:
     from operable.proc.sandbox.entry import Entrance
 
-    if command.entry is None or command.gives_up:
-        raise ValueError("a command in a sandbox cannot give up rights outside of it")
+    assert command.entry is not None  # noqa: S101 - the caller has looked
     return Entrance(command.entry)
 
 
@@ -244,13 +275,13 @@ def _spawn_failure(error: OSError, command: PreparedCommand) -> Fail:
 
 def hear() -> None:
     """To be called before a process is started; costs next to nothing when nothing is ignored."""
-    numbers = (signal.Signals[name] for name in _NAMES)
-    deaf = [number for number in numbers if signal.getsignal(number) is signal.SIG_IGN]
+    numbers = (int(getattr(_signal, name)) for name in _NAMES)
+    deaf = [number for number in numbers if _signal.getsignal(number) == _signal.SIG_IGN]
     if deaf:
         _handle(deaf)
 
 
-def _handle(numbers: list[signal.Signals]) -> None:
+def _handle(numbers: list[int]) -> None:
     import ctypes
 
     # A handler must be C: Python code may not run inside a signal. abs(number) has no effect on anything.

@@ -32,6 +32,8 @@ class Tool(Declaration):
     def main(self, argv: list[str] | None = None) -> NoReturn:
         """Run the command line and end the process."""
         words = sys.argv[1:] if argv is None else argv
+        if words == ["--version"]:
+            self._say_version()
         if words in _DISCOVERY and "output" in self.machine_flags and self.called(words[0]) == words[0]:
             from operable.tool.prebuilt import answer
 
@@ -42,3 +44,16 @@ class Tool(Declaration):
         from operable.tool.front import run_command_line
 
         run_command_line(self, words)
+
+    def _say_version(self) -> None:
+        """Write the version for a person and end the process; returns where only the long way can say it."""
+        line = f"{self.name} {self.version}"
+        if sys.stdout is None or not (line.isascii() and line.isprintable()):
+            return
+        from operable.tool.process import leave, write_all
+
+        try:
+            sys.stdout.flush()  # what the author's modules printed comes before it
+        except OSError:
+            return
+        leave(write_all(1, f"{line}\n".encode()))

@@ -70,12 +70,10 @@ class Upstream(WrappedCall):
 
     def chunks(self, argv: Sequence[str] | None = None) -> Iterator[bytes]:
         """Run the program and give what it prints, as it comes."""
-        from collections import deque
-
         from operable.proc.run import supervise
         from operable.proc.tree.escalation import Graces
 
-        queue: deque[bytes] = deque()
+        queue: list[bytes] = []  # of one round: a few
         self.end = None
         with (
             self._looked_after(),
@@ -94,7 +92,7 @@ class Upstream(WrappedCall):
                     if not queue:
                         return
                     while queue:
-                        yield queue.popleft()
+                        yield queue.pop(0)
             finally:
                 if run.ended is None:
                     run.child.terminate("enough")

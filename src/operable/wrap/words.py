@@ -10,8 +10,6 @@ read as one (`--`, `--end-of-options`, or something before it in its element), i
 
 from __future__ import annotations
 
-import re
-
 from operable.kernel.errors import Fail
 
 TYPE_CHECKING = False
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-_WHOLE = re.compile(r"\$\{\s*input\.([A-Za-z_][A-Za-z0-9_-]*)\s*\}")
-_BEGINS = re.compile(r"\$\{\s*input\.")
 _ENDS_OPTIONS = ("--", "--end-of-options")
 
 
@@ -40,7 +36,7 @@ def expand(argv: Sequence[str], options: Mapping[str, Sequence[str]], inputs: Ma
     for element, values in template:
         guarded = guarded or element in _ENDS_OPTIONS
         for word in _element(element, values):
-            if word.startswith("-") and not guarded and _BEGINS.match(element) and not _is_number(word):
+            if word.startswith("-") and not guarded and _begins_with_input(element) and not _is_number(word):
                 raise Fail(
                     "validation",
                     "INPUT_LOOKS_LIKE_OPTION",
@@ -70,14 +66,19 @@ def _element(element: str, inputs: Mapping[str, Any]) -> list[str]:
         return [element]
 
     from operable.manifest.argv import expand as expand_flat
+    from operable.manifest.argv import holes
 
-    whole = _WHOLE.fullmatch(element)
-    value = inputs.get(whole[1]) if whole else None
+    first = next(holes(element), None)
+    if first is None or (first.start, first.end) != (0, len(element)) or first.default is not None:
+        return expand_flat([element], inputs)
+    value = inputs.get(first.name)
     if isinstance(value, list):
-        return [word for one in value for word in expand_flat([element], {whole[1]: one})]  # type: ignore[index]
-    if whole and value is None:
-        return []
-    return expand_flat([element], inputs)
+        return [word for one in value for word in expand_flat([element], {first.name: one})]
+    return [] if value is None else expand_flat([element], inputs)
+
+
+def _begins_with_input(element: str) -> bool:
+    return element.startswith("${") and element[2:].lstrip().startswith("input.")
 
 
 def _is_number(word: str) -> bool:

@@ -64,6 +64,7 @@ def test_a_command_behind_a_gate_starts_when_it_is_opened(tmp_path: Path):
     )
     launched = launch(wrapped)
     assert isinstance(launched.leader, Group)
+    assert isinstance(launched.leader.process, subprocess.Popen)
     os.close(reading)
 
     with pytest.raises(subprocess.TimeoutExpired):

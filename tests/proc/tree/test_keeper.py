@@ -296,6 +296,7 @@ def test_without_a_subreaper_a_tree_is_a_watched_group_and_the_keeper_says_why(m
     monkeypatch.setattr(keeper_module, "missing", lambda: "no subreaper here")
     launched = launch(prepare(["true"])._replace(tree=True))
     assert isinstance(launched.leader, Group)
+    assert isinstance(launched.leader.process, subprocess.Popen)
     launched.leader.process.wait(200)
     launched.leader.abort()
     with pytest.raises(Fail, match="no subreaper here"):

@@ -222,3 +222,35 @@ def test_cyclic_garbage_is_looked_for_in_a_command_that_goes_on(tmp_path):
 
 def test_an_author_who_switched_the_collector_off_keeps_it_off(tmp_path):
     assert not collecting(tmp_path, "gc.disable()", "wait", "1")
+
+
+def test_a_signal_that_does_not_wake_the_main_thread_stops_the_command_all_the_same(tmp_path):
+    """One that comes between the last look for signals and a call that waits is like one to another thread."""
+    tool = tmp_path / "asleep.py"
+    tool.write_text(
+        "import os, signal, sys, threading, time\n"
+        "from operable.tool import Tool\n"
+        "from operable.tool.run import runner\n"
+        "runner.GRACE = 150.0\n"
+        "tool = Tool('asleep', version='1', schema_name='e')\n"
+        "@tool.command()\n"
+        "def sleep():\n"
+        "    yield {'type': 'a'}\n"
+        "    def send():\n"
+        "        with open(f'/proc/self/task/{os.getpid()}/stat') as file:\n"
+        "            while file.read().rpartition(') ')[2][0] != 'S':\n"
+        "                file.seek(0)\n"
+        "        signal.pthread_kill(threading.get_ident(), signal.SIGINT)\n"
+        "        time.sleep(1000)\n"
+        "    threading.Thread(target=send, daemon=True).start()\n"
+        "    try:\n"
+        "        time.sleep(1000)\n"
+        "    finally:\n"
+        "        print('cleaned up', file=sys.stderr)\n"
+        "tool.main()\n"
+    )
+
+    outcome = run("sleep", tool=tool)
+
+    assert (outcome.exit_code, outcome.stderr) == (130, "cleaned up\n")
+    assert (outcome.summary["count"], outcome.summary["reason"]) == (1, "interrupted")

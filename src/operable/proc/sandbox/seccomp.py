@@ -14,12 +14,20 @@ takes 0.2 ms to load. These search by halves, which takes a third of that and le
 Deliberately not here: paths (mounts and Landlock), addresses (namespaces and the proxy), quantities (limits).
 """
 
+from __future__ import annotations
+
 import errno
-import functools
 import os
 import struct
 
 from operable.proc.sandbox.syscalls import ARCHITECTURES, numbers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeVar
+
+    Maker = TypeVar("Maker", bound=Callable[..., bytes])
 
 Instruction = tuple[int, int, int, int]
 # The number of a call, and what decides about it: it returns an error, or goes on behind its end.
@@ -98,13 +106,27 @@ _COMMANDS = (
 _LEASES = (1024, 1026)
 
 
+def _kept(make: Maker) -> Maker:
+    """Build each filter once. `functools` has that, and takes longer to load than a filter to build."""
+    built: dict[object, bytes] = {}
+
+    def filter_of(**words: bool) -> bytes:
+        key = tuple(sorted(words.items()))
+        if key not in built:
+            built[key] = make(**words)
+        return built[key]
+
+    filter_of.__doc__ = make.__doc__
+    return filter_of  # type: ignore[return-value]  # called by the same words
+
+
 def missing() -> str | None:
     """Why there is no filter for this machine; None: there is one."""
     machine = os.uname().machine
     return None if machine in ARCHITECTURES else f"there is no system call filter for {machine}"
 
 
-@functools.cache
+@_kept
 def enclosure(*, sockets: bool = False, namespaces: bool = False, processes: bool = True) -> bytes:
     """For a command inside bubblewrap. What is True it may have: unix sockets, namespaces of its own, other processes."""
     machine = os.uname().machine
@@ -121,7 +143,7 @@ def enclosure(*, sockets: bool = False, namespaces: bool = False, processes: boo
     return _assembled(machine, code + ([] if processes else _no_children(machine)))
 
 
-@functools.cache
+@_kept
 def addition(*, sockets: bool, processes: bool) -> bytes:
     """What `enclosure` refuses beyond its least, for a relay that needs both itself; empty when nothing is left."""
     machine = os.uname().machine
@@ -130,7 +152,7 @@ def addition(*, sockets: bool, processes: bool) -> bytes:
     return _assembled(machine, code) if code else b""
 
 
-@functools.cache
+@_kept
 def restriction(
     *, writes: bool, network: bool, processes: bool, sockets: bool, signals: bool, attributes: bool = False
 ) -> bytes:

@@ -8,7 +8,6 @@ compared first: a number that another process got since the reading is left alon
 from __future__ import annotations
 
 import os
-import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +53,8 @@ def signal_tree(root: int, number: int, *, below: int = 0) -> int:
 
 
 def _signal(member: Member, number: int) -> None:
+    import signal
+
     try:
         pidfd = os.pidfd_open(member.pid)
     except OSError:

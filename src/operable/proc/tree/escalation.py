@@ -18,13 +18,11 @@ to get the id in between, the kernel's pid counter would have to go once round (
 
 from __future__ import annotations
 
-import signal
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final, Literal, NamedTuple
 
-    Order = signal.Signals | Literal["reap", "look"]
+    Order = int | Literal["reap", "look"]  # int: a signal
     Phase = Literal["running", "draining", "sweeping", "ended"]
 else:
     from operable.kernel.named_tuple import NamedTuple
@@ -40,6 +38,8 @@ DRAIN_GRACE = 1.0
 # Short against the graces, and cheap: one system call per look.
 LOOK_INTERVAL = 0.02
 
+# Plain numbers, the same on every POSIX system: importing `signal` costs a short call a millisecond.
+SIGINT, SIGTERM, SIGKILL = 2, 15, 9
 # Why we ended a command: its time was up, or its caller gave up. Callers have other words as well.
 DEADLINE = "deadline"
 CANCELLED = "cancelled"
@@ -68,9 +68,9 @@ class Ladder:
         self.gave_up = False
         self.swept = False  # a process was left in the group after its leader, and had to be ended
         self._rungs = [
-            (signal.SIGINT, graces.interrupt),
-            (signal.SIGTERM, graces.terminate),
-            (signal.SIGKILL, graces.kill),
+            (SIGINT, graces.interrupt),
+            (SIGTERM, graces.terminate),
+            (SIGKILL, graces.kill),
         ]
         self._next = 0
         self._climb_at: float | None = None

@@ -7,30 +7,36 @@ reaping it. So its number, which is the group's, stays taken until no process ne
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
+import time
 
 from operable.proc.tree.warden import WARDEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable
 
+    from operable.proc.fork import RestrictedProcess
     from operable.proc.reactor import Reactor
+
+    # What was started in one of two ways (`spawn`).
+    Process = subprocess.Popen[bytes] | RestrictedProcess
 
 # Only where there is no pidfd (macOS, Linux before 5.3): how often the leader is asked whether it has ended.
 POLL_INTERVAL = 0.02
 
 _PROC = "/proc"
+_SIGKILL = 9
+_REAP, _LOOK = 1.0, 0.002
 # Leaders that SIGKILL had not ended when we stopped waiting: a busy machine takes seconds to end a namespace. They are
 # reaped when the next group is released; thrown away before, each would make Python complain that it is still running.
-_UNREAPED: list[subprocess.Popen[bytes]] = []
+_UNREAPED: list[Process] = []
 
 
 class Group:
     """The leader of a process group, and the processes that follow it. The twin of `keeper.Tree`."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: Process) -> None:
         self.pid = process.pid
         self.process = process
         self.status: int | None = None
@@ -76,11 +82,15 @@ class Group:
         return group_alive(self.pid)
 
     def reap(self) -> None:
-        try:
-            # It is a zombie: this returns at once. The time limit is for the case that something else reaped it.
-            self.status = self.process.wait(timeout=1.0) if _waitable(self.process) else None
-        except subprocess.TimeoutExpired:
+        if not _waitable(self.process):
             self.status = None
+            return
+        # It is a zombie: this ends at once. The time limit is for one that is not.
+        until = time.monotonic() + _REAP
+        while (status := self.process.poll()) is None and time.monotonic() < until:
+            time.sleep(_LOOK)
+        self.status = status
+        if status is None:
             _UNREAPED.append(self.process)
 
     def release(self) -> None:
@@ -101,7 +111,7 @@ class Group:
 
     def abort(self) -> None:
         """Kill and reap now, without a reactor."""
-        self.signal(signal.SIGKILL)
+        self.signal(_SIGKILL)
         self.reap()
         self._reactor = None
         self.release()
@@ -160,7 +170,7 @@ def _pidfd(pid: int) -> int | None:
         return None  # an old kernel, or a sandbox that forbids the call: asking regularly works everywhere
 
 
-def _waitable(process: subprocess.Popen[bytes]) -> bool:
+def _waitable(process: Process) -> bool:
     """False when something else in the host has reaped it already (SIGCHLD ignored, a foreign wait): status unknown."""
     if process.returncode is not None or not hasattr(os, "waitid"):
         return True

@@ -16,11 +16,11 @@ system call.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 
 from operable.proc.tree.descendants import Member, living, signal_tree
+from operable.proc.tree.escalation import SIGKILL, SIGTERM
 from operable.proc.tree.warden import WARDEN
 
 TYPE_CHECKING = False
@@ -113,11 +113,11 @@ def sweep() -> Swept:
     found = _left()
     seen, started = dict.fromkeys(found), time.monotonic()
     for member in found:
-        _signal(member, signal.SIGTERM)
+        _signal(member, SIGTERM)
     while found and (waited := time.monotonic() - started) < GRACE + _PATIENCE:
         if waited > GRACE:
             for member in found:
-                _signal(member, signal.SIGKILL)
+                _signal(member, SIGKILL)
         time.sleep(_LOOK)
         found = _left()
         seen |= dict.fromkeys(found)

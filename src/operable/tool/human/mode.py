@@ -9,15 +9,20 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
 
-from operable.kernel.errors import Fail
-from operable.tool.declare.declaration import Declaration
 from operable.tool.emit.sinks import masked, shown_error
-from operable.tool.emit.writer import Emitter, OutputLost
+from operable.tool.emit.writer import OutputLost
 from operable.tool.json_text import json_text
-from operable.tool.parse.arguments import ParsedCall
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from operable.kernel.errors import Fail
+    from operable.tool.declare.declaration import Declaration
+    from operable.tool.emit.writer import Emitter
+    from operable.tool.parse.arguments import ParsedCall
 
 # Rows are shown in blocks: enough to align columns, few enough that a slow command is seen to move.
 BLOCK = 50

@@ -104,6 +104,9 @@ class Supervisor:
         stop = self._interrupts.stop or self._interrupts.unheard()
         if stop is None:
             return
+        if self._interrupts.stop is None:
+            # The signal came after the main thread last looked for one and before a call that waits, or to another thread.
+            self._interrupts.poke()
         self._interrupts.repeat()
         if self._last_chance is None:
             self._last_chance = now + (APPLY_GRACE if self._interrupts.applying else self._grace)

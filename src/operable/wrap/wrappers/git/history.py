@@ -6,8 +6,6 @@ is alone behind a tab.
 
 from __future__ import annotations
 
-import re
-
 from operable.kernel.errors import Fail
 from operable.tool.declare.framework import Warn
 from operable.wrap.fields import put
@@ -101,6 +99,8 @@ def unquoted(name: bytes) -> bytes:
     if not (name.startswith(b'"') and name.endswith(b'"') and len(name) > 1):
         return name
     short = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
+
+    import re
 
     def plain(found: re.Match[bytes]) -> bytes:
         code = found[1]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
-from operable.tool.declare.framework import Warn
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from operable.tool.declare.framework import Warn
     from operable.wrap.upstream import Upstream
 
 # A filter that has no command does nothing; one that is required must not be.
 _IDLE_FILTER = {"clean": "", "smudge": "", "process": "", "required": "false"}
-_FILTER = re.compile(r"filter\.(.*)\.(?:clean|smudge|process|required)", re.DOTALL | re.IGNORECASE)
 
 
 def read_settings(upstream: Upstream, at: list[str]) -> list[tuple[str, str, str]]:
@@ -36,15 +32,24 @@ def override(upstream: Upstream, settings: list[tuple[str, str]]) -> None:
 
 def idle_filters(upstream: Upstream, at: list[str] | None = None) -> list[str]:
     """Take the commands from every filter that is configured; gives the names of the filters."""
-    matches = (_FILTER.fullmatch(name) for _, name, _ in read_settings(upstream, at or []))
-    names = list(dict.fromkeys(match[1] for match in matches if match is not None))
+    found = (_filter(name) for _, name, _ in read_settings(upstream, at or []))
+    names = list(dict.fromkeys(name for name in found if name is not None))
     override(
         upstream, [(f"filter.{name}.{key}", value) for name in names for key, value in _IDLE_FILTER.items()]
     )
     return names
 
 
+def _filter(setting: str) -> str | None:
+    """The filter that a setting is about, as it is written; None: about something else."""
+    section, _, key = setting.rpartition(".")
+    about, dot, name = section.partition(".")
+    return name if dot and about.lower() == "filter" and key.lower() in _IDLE_FILTER else None
+
+
 def unfiltered(names: list[str]) -> Warn:
+    from operable.tool.declare.framework import Warn
+
     shown = ", ".join(sorted(names)[:5])
     message = f"the filters of the configuration are not run ({shown}): a file that one of them changes seems modified"
     return Warn("FILTERS_NOT_RUN", message)
