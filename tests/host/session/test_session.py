@@ -20,8 +20,17 @@ from operable.host.session.log_files import read_log
 from operable.host.start.assembly import start_session
 from operable.kernel.errors import Fail
 from operable.proc.spawn import prepare
-from operable.wire.events import AgentError, AgentPrompt, Notice, TextDelta, ToolResult, TurnEnd, UsageUpdate
-from tests.host.memory import in_memory
+from operable.wire.events import (
+    AgentError,
+    AgentPrompt,
+    Notice,
+    TextDelta,
+    ToolCall,
+    ToolResult,
+    TurnEnd,
+    UsageUpdate,
+)
+from tests.host.memory import MemoryAgent, in_memory
 from tests.host.scene import limits, scripted, session, starting, steps, tags
 from tests.requirement import requirement
 
@@ -457,6 +466,27 @@ def test_a_turn_of_its_own_process_is_cancelled_by_interrupting_it(tmp_path):
     assert run(scene()).reason == "cancelled"
 
 
+def test_the_process_of_the_next_turn_starts_when_the_one_of_a_cancelled_turn_is_gone(tmp_path):
+    go = tmp_path / "go"
+    program = 'trap "" INT; echo started; until [ -e "$0" ]; do sleep 0.02; done; echo late'
+
+    async def scene():
+        spawn = lambda words: prepare(["sh", "-c", program, str(go)])  # noqa: E731
+        async with session(tmp_path, arm=PRINT, spawn=spawn, limits=limits(cancel_grace=0.01)) as talk:
+            turn = talk.send("one")
+            await anext(turn)
+            await talk.cancel()
+            second = talk.send("two")  # the first process has not ended: it waits for the file
+            first = await turn.result()
+            go.touch()
+            return first, await second.result()
+
+    first, second = run(scene())
+
+    assert first.reason == "cancelled"
+    assert (second.reason, second.text) == ("completed", "started\nlate")
+
+
 def test_a_program_that_cannot_be_started_ends_its_turn_with_the_reason(tmp_path):
     async def scene():
         async with session(tmp_path, arm=PRINT, spawn=lambda words: prepare(["/no/such/program"])) as talk:
@@ -710,6 +740,61 @@ def test_a_budget_that_is_used_up_with_the_last_word_of_a_turn_pauses_no_later_t
 
     assert (first.reason, second.reason) == ("completed", "completed")
     assert asked == ["budget"]  # before the second turn, not about the first, which had ended
+
+
+class Vanishing(MemoryAgent):
+    """Its only word, that it is ready, comes together with its end."""
+
+    def _play(self) -> None:
+        self._loop.call_soon_threadsafe(self._vanish)
+
+    def _vanish(self) -> None:
+        self._on_lines([b'{"type":"ready","version":"0.1.0","capabilities":{}}'])
+        self._conclude(0)
+
+
+def test_an_agent_that_ends_with_the_word_that_it_is_ready_fails_the_start(tmp_path):
+    def connect(on_lines, on_end):
+        return Vanishing({}, "json-stream", on_lines, on_end)
+
+    start = starting(tmp_path, connect=connect)
+    with pytest.raises(Fail) as failure:
+        run(start_session(start))
+
+    assert failure.value.code == "AGENT_EXITED"
+    assert start.registry is not None
+    assert [home.meta.status for home in start.registry.sessions()] == ["exited"]
+
+
+class Unasked:
+    """An adapter of an agent that runs a command without a question, once for each line."""
+
+    def __init__(self):
+        self._inner = PRINT.connect()
+        self._calls = 0
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    def receive(self, line):
+        self._calls += 1
+        call = ToolCall("s", f"c{self._calls}", "Bash", {"command": "rm x"}, "execute")
+        return [*self._inner.receive(line), call, ToolResult("s", call.tool_call_id, "done")]
+
+
+def test_each_turn_with_a_process_of_its_own_has_its_own_alarm(tmp_path):
+    arm = replace(PRINT, connect=Unasked, can_ask=True)
+
+    async def scene():
+        spawn = lambda words: prepare(["sh", "-c", "read -r line; echo did $line; exec sleep 60"])  # noqa: E731
+        async with session(tmp_path, arm=arm, spawn=spawn) as talk:
+            return [await talk.send(word).result() for word in ("one", "two")]
+
+    first, second = run(scene())
+
+    assert [error.code for error in first.errors] == ["unasked_tool_call"]
+    assert second.errors[-1].code == "unasked_tool_call"
+    assert (first.reason, second.reason) == ("error", "error")
 
 
 def test_a_session_that_cannot_be_made_is_not_left_starting(tmp_path, monkeypatch):

@@ -106,8 +106,8 @@ class Session:
                 self._turns.feed(TurnInput.OPENED)
             async with asyncio.timeout(limit):
                 await self._context.ready
-            if self._machine.is_closed:  # it ended as soon as it was ready
-                raise session_ended(self.id, self.status)
+            if self._machine.is_closed:  # it ended with the word that it is ready
+                raise self._exit_failure(self.home.meta.exit_code)
             self.home.save(status=RUNNING, protocol=self._link.arm.name)
         except BaseException as problem:
             failure = self._context.failure or problem  # why we ended the agent, not that it has ended
@@ -208,11 +208,14 @@ class Session:
 
     def receive(self, happenings: list[Happening]) -> None:
         """Everything that one chunk of the agent's output meant."""
-        machine = self._machine
-        if machine.is_closed:
-            return
-        self._turns.heard()
-        batch = Batch()
+        if not self._machine.is_closed:
+            self._turns.heard()
+            batch = self._sorted(happenings)
+            self._context.commit(batch.shown, batch.then)
+
+    def _sorted(self, happenings: list[Happening]) -> Batch:
+        """What the happenings mean, to be committed by the caller."""
+        machine, batch = self._machine, Batch()
         for happening in happenings:
             if type(happening) is e.TextDelta and not machine.is_stale:  # most of everything, by far
                 batch.shown.append(happening)
@@ -222,24 +225,29 @@ class Session:
                 self._context.commit(batch.shown, batch.then)
                 batch = Batch()
             self._sort(happening, batch)
-        self._context.commit(batch.shown, batch.then)
+        return batch
 
     def ended(self, process: Transport) -> None:
         """A process is gone: the agent's, or that of one turn."""
+        if self._machine.is_closed:
+            return
         status = None if process.end is None else process.end.status
         if process.too_long is not None:
             self._context.commit([e.AgentError(e.Failure(process.too_long, "line_too_long"), self.id)])
-        self.receive([self._link.with_stderr(happening, status) for happening in self._link.eof(status)])
-        agent, complaint = self.home.meta.adapter_slug, self._link.masked(self._complaint)
-        cause = Cause(
-            e.ERROR,
-            "agent_exited",
-            f"the agent ended{how(status)} in the middle of a turn",
-            failure=exited(agent, status, self._link.stderr(), complaint),
-        )
-        self._turns.feed(TurnInput.TURN_EXITED if self._link.arm.per_turn else TurnInput.EXITED, cause)
+        last = [self._link.with_stderr(happening, status) for happening in self._link.eof(status)]
+        batch = self._sorted(last)
+        text = f"the agent ended{how(status)} in the middle of a turn"
+        cause = Cause(e.ERROR, "agent_exited", text, failure=self._exit_failure(status))
         if self._link.arm.per_turn:
             self._context.stopped = None  # the process that we ended is gone; the next turn has its own
+        # Before the commit: a turn that waits for the rest of this one may begin there, with a process of its own.
+        happened = TurnInput.TURN_EXITED if self._link.arm.per_turn else TurnInput.EXITED
+        self._turns.sort(happened, cause, batch)
+        self._context.commit(batch.shown, batch.then)
+
+    def _exit_failure(self, status: int | None) -> Fail:
+        complaint = self._link.masked(self._complaint)
+        return exited(self.home.meta.adapter_slug, status, self._link.stderr(), complaint)
 
     def broke(self, error: PeerError) -> None:
         """The agent broke its protocol: the session cannot go on."""
