@@ -122,6 +122,24 @@ def test_no_with_a_reason_reaches_the_model_and_always_is_asked_once(chat, tmp_p
     assert done.exit_code == 0
 
 
+@pytest.mark.parametrize("word", ["", "Bash"])
+def test_all_of_a_long_command_is_shown_before_it_is_allowed(chat, tmp_path, word):
+    line = f"true {word} {'x' * 300}; touch the-end"
+    with chat() as person:
+        after(person, READY)
+        person.type(lines(f'call Bash {{"command": "{line}", "shell": "sh"}}', "say never"))
+        after(person, "● Run with sh: true")
+        person.read_until("Allow it?")
+        asked = person.screen
+        person.type("q\r")
+        after(person, "Stopped.")
+        leave(person)
+
+    assert "more characters)" in asked
+    assert "; touch the-end" in asked
+    assert not (tmp_path / "the-end").exists()
+
+
 def test_quitting_a_question_stops_the_turn_and_not_the_chat(chat, tmp_path):
     with chat() as person:
         after(person, READY)

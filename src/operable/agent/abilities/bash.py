@@ -16,6 +16,7 @@ from operable.agent.tool.command import run_program
 from operable.kernel.errors import Fail
 
 _DEFAULT_MS, _MOST_MS = 120_000, 600_000
+_BRIEF = 200
 _SHELLS = ("bash", "zsh", "sh", "pwsh")
 
 
@@ -53,6 +54,14 @@ def _shell(name: str, path: str | None) -> str | None:
     return shutil.which(name, path=path)
 
 
+def _described(arguments: Mapping[str, Any]) -> str:
+    """One line: what is cut off is said to be, and so is another shell, which may run anything."""
+    line = str(arguments.get("command", arguments.get("cmd", "")))
+    shell = str(arguments.get("shell") or "auto")
+    cut = f"{line[:_BRIEF]}… ({len(line) - _BRIEF} more characters)" if len(line) > _BRIEF else line
+    return f"Run {cut}" if shell == "auto" else f"Run with {shell}: {cut}"
+
+
 ABILITY = Ability(
     name="Bash",
     category="exec",
@@ -68,7 +77,7 @@ ABILITY = Ability(
         "additionalProperties": False,
     },
     run=_run,
-    describe=lambda arguments: f"Run {str(arguments.get('command', arguments.get('cmd', '')))[:200]}",
+    describe=_described,
     cap=50_000,
     aliases=("ExecCommand",),
 )

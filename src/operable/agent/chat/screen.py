@@ -88,8 +88,9 @@ class ChatScreen:
         if change is not None:
             before = (change.before or "").splitlines()
             self._diff(difflib.unified_diff(before, change.after.splitlines(), lineterm="", n=2))
-        elif prompt.tool_name not in prompt.text and isinstance(prompt.arguments, dict):
-            self.aside(f"  {prompt.tool_name} {cell(prompt.arguments)[:_BRIEF]}", "dim")
+        elif isinstance(prompt.arguments, dict) and not _says_all(prompt):
+            # Whole: nothing runs that the user could not see.
+            self.aside(f"  {prompt.tool_name} {cell(prompt.arguments)}", "dim")
 
     def _result(self, result: e.ToolResult) -> None:
         told = result.result
@@ -121,6 +122,12 @@ class ChatScreen:
             return
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+def _says_all(prompt: e.AgentPrompt) -> bool:
+    """Whether the text of a question has the tool and every argument in it."""
+    said = (prompt.tool_name, *map(cell, prompt.arguments.values()))
+    return all(text in cell(prompt.text) for text in said)
 
 
 def _first_lines(text: str, limit: int = 5) -> str:
