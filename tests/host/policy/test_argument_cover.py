@@ -71,6 +71,7 @@ COVERED = [
     ("edit", {"tool": "write_file", "arguments": PATH}),
     ("edit", {"input": "*** Begin Patch\n*** Add File: src/a.py\n+x / y\n*** End Patch"}),
     ("edit", {"path": "src/a.py", "view_range": [1, 5], "insert_line": 3, "file_text": "rm -rf y"}),
+    ("edit", {"command": "str_replace", "path": "src/a.py", "old_str": "a", "new_str": "b c"}),
     ("search", {"path": "src/a", "pattern": "rm -rf", "glob": "*.py", "output_mode": "content", "-n": True}),
     ("fetch", {**URL, "prompt": "What does it say?", "format": "markdown", "timeout": 30}),
 ]
@@ -81,6 +82,23 @@ def test_an_allow_does_not_match_a_call_with_more_than_it_is_about(kind, argumen
     found = POLICY.decide(JudgedCall("Tool", kind, arguments), WORK)
 
     assert found.effect == DENY
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {**PATH, "postCommand": "rm -rf y"},
+        {**PATH, "onSave": "rm -rf y"},
+        {**PATH, "run": "reboot"},
+        {**PATH, "command": "reboot"},
+        {**PATH, "writes": {"/etc/passwd": "x"}},
+        [{**PATH, "run": "reboot"}],
+        {**PATH, "payload": '{"run": "reboot"}'},
+    ],
+    ids=str,
+)
+def test_an_allow_of_every_path_is_not_one_of_what_is_not_a_path(arguments):
+    assert rules(allow=["edit:**"]).decide(JudgedCall("Tool", "edit", arguments), WORK).effect == DENY
 
 
 @pytest.mark.parametrize("kind, arguments", COVERED, ids=str)

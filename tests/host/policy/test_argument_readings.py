@@ -53,6 +53,14 @@ DENIED = [
     ("edit", {"path": "secret?/a/b"}),
     ("edit", {"path": "$HOME/x"}),
     ("edit", {"path": "{secrets,docs}/a/b"}),
+    ("edit", {"path": "docs/x", "payload": '{"file": ".env"}'}),
+    ("edit", {"path": "docs/x", "more": '[{"where": "secrets", "what": "sub/prod"}]'}),
+    ("edit", {"path": "docs/x", "out": " .env "}),
+    ("edit", {"path": "docs/x", "out": "'.env'"}),
+    ("edit", {"path": "docs/x", "out": "@.env"}),
+    ("edit", {"path": "docs/x", "out": ".env:3"}),
+    ("execute", {"command": "ls", "payload": '{"command": "rm", "arguments": ["y"]}'}),
+    ("delete", {"path": "x", "pattern": "secrets/*"}),
     ("delete", {"paths": ["secret*"]}),
     ("delete", {"glob": "secrets/*", "path": "x"}),
     ("fetch", {"url": "https://ok.example/", "base_url": "https://evil.example/x"}),
@@ -74,6 +82,8 @@ DENIED = [
     ("fetch", {"url": "http://0x7f000001/x"}),
     ("fetch", {"url": "http://2130706433/x"}),
     ("fetch", {"url": "http://0177.0.0.1:80/x"}),
+    ("fetch", {"url": "http://[::ffff:127.0.0.1]/x"}),
+    ("fetch", {"url": "http://[::FFFF:7f00:1]:80/x"}),
     ("fetch", {"url": "https://b\u00fccher.example/x"}),
 ]
 

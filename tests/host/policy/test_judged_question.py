@@ -88,6 +88,15 @@ def test_a_yes_lets_the_host_do_nothing_that_was_not_asked_about(tmp_path, first
     assert tuple(first["input"][shown[0]]) == shown[1]
 
 
+def test_a_yes_to_a_file_in_a_folder_is_not_one_to_a_file_of_that_name(tmp_path):
+    scene = """ask(kind="edit", title="Edit", rawInput={"directory": "sub", "filename": ".env"}); write(".env", "EVIL")"""
+
+    seen = play(tmp_path, {"go": scene}, policy=ASK, answers=yes_to_the_first())
+
+    assert len(seen.asked) == 2
+    assert not (seen.work / ".env").exists()
+
+
 def test_a_yes_lets_the_host_do_exactly_what_was_asked_about(tmp_path):
     scene = """ask(kind="edit", title="Edit", rawInput={"path": "notes.md", "content": "hi"}); write("notes.md", "hi")"""
 

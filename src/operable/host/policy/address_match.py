@@ -84,7 +84,9 @@ def _plain_host(host: str) -> str:
     if not host.isascii():
         labels = (label if label.isascii() else _label(label) for label in host.split("."))
         host = ".".join(labels)
-    name, colon, port = host.partition(":") if not host.startswith("[") else (host, "", "")
+    if host.startswith("["):
+        return _ipv6(host)
+    name, colon, port = host.partition(":")
     return (_ipv4(name.removesuffix(".")) or name) + colon + port
 
 
@@ -112,6 +114,18 @@ def _ipv4(host: str) -> str:
         return ""
     value = last + sum(number << (8 * (3 - at)) for at, number in enumerate(lead))
     return ".".join(str(value >> shift & 255) for shift in (24, 16, 8, 0))
+
+
+def _ipv6(host: str) -> str:
+    """An address in brackets in its shortest form; one that is an IPv4 address, as that."""
+    from ipaddress import IPv6Address
+
+    inside, _, port = host[1:].partition("]")
+    try:
+        address = IPv6Address(inside.partition("%")[0])
+    except ValueError:
+        return host
+    return (f"[{address}]" if address.ipv4_mapped is None else str(address.ipv4_mapped)) + port
 
 
 def _same(wanted: _Address, given: _Address) -> bool:

@@ -39,6 +39,9 @@ _REMARKS: Final = frozenset(
     "justification purpose goal thought thoughts intention securityrisk risk risklevel note comment tool toolname"
     " sessionid shellid terminalid".split()
 )
+# A name that may be a command, and what editors of files have under such a name.
+_RUNS: Final = re.compile(r"command|cmd|exec|script|hook|shell|program|run")
+_VERBS: Final = frozenset("view create write append insert replace str_replace edit undo_edit delete".split())
 _FETCHED: Final = frozenset({"prompt", "format", "objective", "instruction", "instructions", "question"})
 _FILTERS: Final = frozenset(
     "glob include exclude includes excludes filter filepattern outputmode type".split()
@@ -78,8 +81,12 @@ def _allows_one(allows: Allows, about: str, text: str) -> bool:
 
 
 def _uncovered(value: Any, about: str, allows: Callable[[str], bool], depth: int) -> Iterator[str]:
+    for item in value if isinstance(value, list) else ():
+        yield from _uncovered(item, about, allows, depth + 1) if depth < _DEPTH else ("",)
     for name, inner in value.items() if isinstance(value, dict) else ():
         said = str(name)
+        if about == "paths" and re.search(r"[/.~]", said) and not allows(said):
+            yield said  # a key may be the name of a file
         if inner in _NOTHING or _is_harmless(said, inner):
             continue
         if about == "command" and (role_of(said) == "command" or is_word_list(said) or _is_context(said)):
@@ -120,6 +127,10 @@ def _covers(about: str, name: str, value: Any, allows: Callable[[str], bool]) ->
     if about == "address":
         return role_of(name) == "address" or (plain in _FETCHED and "://" not in value) or allows(value)
     if role_of(name) == "folder" or is_text(name) or is_patch(name, value):
+        return True  # a folder is where the paths are looked for, and those must be allowed there
+    if _RUNS.search(plain):
+        return value in _VERBS
+    if plain in _FILTERS and "/" not in value and ".." not in value:
         return True
-    is_filter = plain in _FILTERS and "/" not in value and ".." not in value
-    return is_filter or _WORD.fullmatch(value) is not None or allows(value)
+    is_path = role_of(name) == "paths" or re.search(r"\s", value) is None
+    return _WORD.fullmatch(value) is not None or (is_path and allows(value))

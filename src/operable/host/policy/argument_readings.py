@@ -17,6 +17,8 @@ from itertools import islice, permutations
 from shlex import join
 from typing import Any, Final
 
+import msgspec
+
 from operable.host.policy.tool_arguments import is_decoration, is_text, lines_of, role_of
 
 _DEPTH, _VALUES = 8, 2_000
@@ -40,7 +42,8 @@ class _Group:
 class ArgumentReadings:
     """Every reading of the values of some arguments, each kind worked out when a rule asks for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_contents: bool) -> None:
+        self._has_contents = has_contents  # a call that changes no file has no text that is content
         self._groups: list[_Group] = []
         self._long: list[str] = []
         self._values = 0
@@ -53,8 +56,8 @@ class ArgumentReadings:
 
     @cached_property
     def paths(self) -> list[str]:
-        single = (text for group in self._groups for text in _single(group))
-        joined = (path for group in self._groups for path in _joined_paths(group))
+        single = (text for group in self._groups for text in self._single(group))
+        joined = (path for group in self._groups for path in self._joined_paths(group))
         return list(
             dict.fromkeys(
                 (*self._bounded("paths", single, _VALUES), *self._bounded("paths", joined, _JOINED))
@@ -69,11 +72,11 @@ class ArgumentReadings:
     @cached_property
     def addresses(self) -> list[str]:
         written = (each[0] for text in self._long for each in _ADDRESS.finditer(text[:_LONG]))
-        single = (text for group in self._groups for text in _single(group))
+        single = (text for group in self._groups for text in self._single(group))
         joined = (
             f"{base.rstrip('/')}/{rest.lstrip('/')}"
             for group in self._groups
-            for base, rest in permutations((*group.above, *_single(group)), 2)
+            for base, rest in permutations((*group.above, *self._single(group)), 2)
             if _HOST.match(base)
         )
         limits = ((written, _VALUES), (single, _VALUES), (joined, _JOINED))
@@ -107,11 +110,26 @@ class ArgumentReadings:
                 self._walk("", item, _Group([]) if isinstance(item, str) else group, depth + 1)
         elif isinstance(value, str):
             self._long.append(value)
+            self._walk_json(name, value, group, depth)
             if name and _is_short(value) and not _is_left_out(name, value):
                 group.texts.append((name, value))
 
+    def _walk_json(self, name: str, text: str, group: _Group, depth: int) -> None:
+        """Some agents send arguments as the text of an object."""
+        if len(text) > _LONG or text.lstrip()[:1] not in ("{", "["):
+            return
+        try:
+            inner = msgspec.json.decode(text)
+        except (msgspec.MsgspecError, UnicodeError):
+            return
+        if isinstance(inner, (dict, list)):
+            self._walk(name, inner, group, depth + 1)
+
+    def _is_text(self, name: str) -> bool:
+        return self._has_contents and is_text(name)
+
     def _walk_object(self, value: dict[Any, Any], around: _Group, depth: int) -> None:
-        group = _Group([*around.above, *(text for name, text in around.texts if not is_text(name))])
+        group = _Group([*around.above, *(text for name, text in around.texts if not self._is_text(name))])
         self._groups.append(group)
         # A key may be the name of a file (`{".env": "new content"}`).
         keys = [key for key in value if isinstance(key, str) and re.search(r"[/.~]", key) and _is_short(key)]
@@ -123,6 +141,25 @@ class ArgumentReadings:
         for name, each in inner:
             self._walk(str(name), each, group, depth + 1)
 
+    def _single(self, group: _Group) -> list[str]:
+        """The texts that are not content."""
+        listed = [item for name, items in group.lists if not self._is_text(name) for item in items]
+        return [*self._named(group), *listed]
+
+    def _named(self, group: _Group) -> list[str]:
+        return [text for name, text in group.texts if not self._is_text(name)]
+
+    def _joined_paths(self, group: _Group) -> Iterator[str]:
+        bases = [*group.above, *self._named(group)]
+        lengths = (1, 2) if len(bases) <= _PARTS else (1,)
+        for item in self._single(group):
+            if item.startswith(("/", "~")):
+                continue
+            for length in lengths:
+                for parts in permutations(bases, length):
+                    if item not in parts:
+                        yield "/".join((*parts, item))
+
 
 def _is_short(text: str) -> bool:
     return 0 < len(text) <= _TEXT and bool(text.strip())
@@ -130,24 +167,6 @@ def _is_short(text: str) -> bool:
 
 def _is_left_out(name: str, value: Any) -> bool:
     return role_of(name) == "shown" or is_decoration(name, value)
-
-
-def _single(group: _Group) -> list[str]:
-    """The texts that are not content."""
-    listed = [item for name, items in group.lists if not is_text(name) for item in items]
-    return [*(text for name, text in group.texts if not is_text(name)), *listed]
-
-
-def _joined_paths(group: _Group) -> Iterator[str]:
-    bases = [*group.above, *(text for name, text in group.texts if not is_text(name))]
-    lengths = (1, 2) if len(bases) <= _PARTS else (1,)
-    for item in _single(group):
-        if item.startswith(("/", "~")):
-            continue
-        for length in lengths:
-            for parts in permutations(bases, length):
-                if item not in parts:
-                    yield "/".join((*parts, item))
 
 
 def _joined_lines(group: _Group) -> Iterator[str]:

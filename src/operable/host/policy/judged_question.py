@@ -47,12 +47,14 @@ class JudgedQuestion:
         announced = tuple(_announced(prompt, told, form))
         # Neither a place beside the question nor an announcement is what the person said yes to.
         changed = tuple(path for diff in prompt.diffs for path in _paths_of(diff))
-        granted = things(facts_of(replace(asked, locations=changed)))
+        itself = facts_of(replace(asked, locations=changed))
+        granted = things(itself) if itself.has_one_reading else []
         return cls(
             prompt,
             facts,
             form,
-            Form.of(facts) if told else form,
+            # What is too much to be shown is not known either.
+            Form.of(facts) if told and len(announced) <= _FORMS else form,
             announced,
             tuple(granted),
             tuple(dict.fromkeys((*granted, *things(own), *things(facts)))),

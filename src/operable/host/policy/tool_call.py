@@ -104,7 +104,7 @@ class Facts:
     @cached_property
     def readings(self) -> ArgumentReadings:
         """What the values of the arguments may be, whatever their names; for rules that deny or ask."""
-        found = ArgumentReadings()
+        found = ArgumentReadings(has_contents=not self.kinds or "edit" in self.kinds)
         for call in self.calls:
             found.gather(call.arguments)
         return found
@@ -124,7 +124,9 @@ class Facts:
         for text in self.readings.paths:
             if "\n" not in text:
                 is_bare = re.search(r"[/.~*?\[{$]", text) is None
-                for path in self._outside(text):
+                # Tools trim what they are given, and take `@name` and `name:line` for the name.
+                plain = re.sub(r":\d+(?::\d+)?$", "", text.strip(" \t\"'`@"))
+                for path in (path for each in {text, plain} if each for path in self._outside(each)):
                     found[real_path(path, self._workspace), is_bare] = None
                     found[_lexical(path, self.root), is_bare] = None
         return list(found)
@@ -181,6 +183,12 @@ class Facts:
     def distinct(self) -> bool:
         """Whether the same words again mean the same call: it says more than what is shown to users."""
         return any(tells(call.arguments) for call in self.calls)
+
+    @property
+    def has_one_reading(self) -> bool:
+        """Whether each path of the call can be one file only: no folder beside it may be where it is."""
+        texts = self._path_texts[:_PATHS]
+        return all(len(self.real_paths(text)) == 1 for text in texts)
 
     def folder(self) -> str:
         """Where a command runs: the workspace, where nothing else is said."""
