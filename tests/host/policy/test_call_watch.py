@@ -93,7 +93,7 @@ REWRITES = {
     "another command": (RUN, {**RUN, "arguments": {"command": "rm x"}}, ANYBODY),
     "more commands": (RUN, {**RUN, "arguments": {"command": "ls; rm x"}}, ANYBODY),
     "the same command in a shell": (RUN, {**RUN, "arguments": {"command": "/bin/sh -c ls"}}, NOBODY),
-    "another folder": (RUN, {**RUN, "arguments": {"command": "ls", "cwd": "/"}}, {PERSON, DENIES}),
+    "another folder": (RUN, {**RUN, "arguments": {"command": "ls", "cwd": "/"}}, ANYBODY),
     "the workspace as its folder": (RUN, {**RUN, "arguments": {"command": "ls", "cwd": "."}}, NOBODY),
 }
 
