@@ -79,12 +79,20 @@ class Declared(NamedTuple):
                 yield Member(part.target.id, ast.unparse(part.annotation), default, text)
 
     def attributes(self) -> Iterator[Member]:
-        """What the constructor stores under a public name, with the string below or the comment behind it."""
+        """What the constructor stores under a public name, with the string below or the comment behind it.
+
+        The constructors of bases of ours that it calls come first.
+        """
         made = self.method("__init__")
-        if made is not None and made not in self._body():
-            yield from chain.from_iterable(base.attributes() for base in self._bases())
-            return
-        for part, following in zip_longest(made.body, made.body[1:]) if made else ():
+        own = list(self._stored(made)) if made is not None and made in self._body() else []
+        if made is not None and (not own or "super().__init__(" in ast.unparse(made)):
+            names = {member.name for member in own}
+            for base in self._bases():
+                yield from (member for member in base.attributes() if member.name not in names)
+        yield from own
+
+    def _stored(self, made: Function) -> Iterator[Member]:
+        for part, following in zip_longest(made.body, made.body[1:]):
             target: ast.expr | None = part.target if isinstance(part, ast.AnnAssign) else None
             if isinstance(part, ast.Assign) and len(part.targets) == 1:
                 target = part.targets[0]
