@@ -7,10 +7,12 @@ PATH = "docs/reference/wrap.md"
 # In the order in which a caller meets them. A public name that is missing here fails the generator.
 PARTS = {
     "Loading": ("names", "load"),
-    "Parsing": ("Upstream",),
+    "Parsing": ("Upstream", "WrapCommandPlan", "WrapPlan"),
 }
 # Words for parameters and members that have none in the source (tools.api).
 TEXTS: dict[str, dict[str, str]] = {
+    "WrapCommandPlan": {"": "WrapCommandPlan(**fields)", "adopt": ""},
+    "WrapPlan": {"": "WrapPlan(**fields)", "adopt": ""},
     "Upstream": {
         "plan": "The plan of the wrapper.",
         "command": "The command that was called, as its plan has it.",

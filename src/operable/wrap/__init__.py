@@ -13,15 +13,19 @@ from operable import lazily
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from operable.wrap.places import names as names
+    from operable.wrap.plan.model import WrapCommandPlan as WrapCommandPlan
+    from operable.wrap.plan.model import WrapPlan as WrapPlan
     from operable.wrap.tools import load as load
     from operable.wrap.upstream import Upstream as Upstream
 
 _HOMES = {
     "Upstream": "operable.wrap.upstream",
+    "WrapCommandPlan": "operable.wrap.plan.model",
+    "WrapPlan": "operable.wrap.plan.model",
     "load": "operable.wrap.tools",
     "names": "operable.wrap.places",
 }
 
-__all__ = ["Upstream", "load", "names"]
+__all__ = ["Upstream", "WrapCommandPlan", "WrapPlan", "load", "names"]
 
 __getattr__ = lazily(__name__, _HOMES)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from operable.wrap.plan.model import WrapPlan
 
 # What is kept changes its form with this number.
-FORM = 9
+FORM = 10
 
 
 def plan_of(folder: str) -> WrapPlan:

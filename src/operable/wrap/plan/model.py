@@ -90,41 +90,39 @@ class ChangeRule(PlanRecord):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class WrapCommandPlan(PlanRecord):
-    """One command of a wrapper."""
+    """One command of a wrapper. Made of its TOOL.md; `replace` gives a changed copy."""
 
-    name: str
-    description: str
-    inputs: Mapping[str, Any]
-    events: list[dict[str, Any]]
-    mutates: bool
-    idempotent: bool | None
-    risk: int
-    destructive: bool
-    timeout: float
-    argv: list[str]
+    name: str  # its words, with spaces
+    description: str  # the text of its TOOL.md
+    inputs: Mapping[str, Any]  # the JSON Schema of its inputs
+    events: list[dict[str, Any]]  # the JSON Schema of each event
+    mutates: bool  # whether it changes things
+    destructive: bool  # whether what it changes cannot be got back
+    timeout: float  # how long a call may take, in seconds
+    argv: list[str]  # the template of the command line; empty: no program is run
     sandbox: SandboxPlan | None  # None: it may do everything, or no program is run
-    plan_sandbox: SandboxPlan | None
-    reads: bool
-    project_code: str
-    examples: list[str]
-    exits: Mapping[int | None, Mapping[str, Any]]
-    stderr: str
-    bulk: bool = False
-    columns: Sequence[str] = ()
-    cursor: str | Sequence[str] = ()
-    function: str | None = None
-    heartbeat: float | None = None
-    limit: int | None = None
-    operands: Sequence[str] = ()
-    options: Mapping[str, Sequence[str]] = {}
-    parse: Mapping[str, Any] = {}
-    plan: ChangeRule = ChangeRule()
-    resume: str = "seek"
-    secrets: Sequence[str] = ()
-    short: Mapping[str, str] = {}
-    stdin: str | None = None
-    terminal: bool = False
-    unbounded: bool = False
+    plan_sandbox: SandboxPlan | None  # the sandbox of its dry run
+    reads: bool  # whether this call changes nothing: also that of a dry run
+    project_code: str  # why it runs code of the project; empty: it runs none
+    examples: list[str]  # command lines
+    exits: Mapping[int | None, Mapping[str, Any]]  # exit status -> what it means
+    stderr: str  # what happens to it: warn, or ignore
+    bulk: bool = False  # whether it changes many things at once
+    columns: Sequence[str] = ()  # what people see first
+    cursor: str | Sequence[str] = ()  # the fields that say where a page ends
+    function: str | None = None  # who parses, instead of a parser of `parsers/`
+    heartbeat: float | None = None  # seconds between signs of life
+    limit: int | None = None  # how many results it gives by default
+    operands: Sequence[str] = ()  # inputs without a flag
+    options: Mapping[str, Sequence[str]] = {}  # input -> the words that it adds to argv
+    parse: Mapping[str, Any] = {}  # the parser and its rules
+    plan: ChangeRule = ChangeRule()  # how its dry run is made
+    resume: str = "seek"  # how the next page is found: seek, or native
+    secrets: Sequence[str] = ()  # inputs that are masked
+    short: Mapping[str, str] = {}  # input -> its letter
+    stdin: str | None = None  # the function that makes the input of the program
+    terminal: bool = False  # whether the program prints an end marker
+    unbounded: bool = False  # whether it runs until it is stopped
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -148,29 +146,27 @@ class LoginPlace(PlanRecord):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class WrapPlan(PlanRecord):
-    """One wrapper."""
+    """One wrapper. Made of its manifests."""
 
-    name: str
-    folder: str
-    version: str
-    id: str
-    summary: str
-    bin: str
-    bin_args: list[str]
-    install: list[str]
-    version_check: WrapVersionCheck
-    os: list[str]
-    env_pass: list[str]
-    env_set: Mapping[str, str]
-    read_env: Mapping[str, str]
-    auth: bool
-    login: LoginPlace
-    examples: list[str]
-    default: str | None
-    replaces: bool
-    syscalls: bool
-    unverified: bool
-    commands: dict[str, WrapCommandPlan]
+    name: str  # of the wrapper
+    folder: str  # where its manifests are
+    version: str  # of its CLI.md
+    summary: str  # what the program is
+    bin: str  # the program
+    bin_args: list[str]  # words before all others
+    install: list[str]  # how a user gets the program
+    version_check: WrapVersionCheck  # which versions the wrapper is for
+    os: list[str]  # the systems that it is made for; empty: all
+    env_pass: list[str]  # variables that the program gets from the user
+    env_set: Mapping[str, str]  # variables that it gets with these values
+    read_env: Mapping[str, str]  # more of them, for commands that change nothing
+    auth: bool  # whether the program needs a login
+    login: LoginPlace  # where that is kept
+    default: str | None  # the command that is meant where none is named
+    replaces: bool  # whether it writes U+FFFD for bytes that are not UTF-8
+    syscalls: bool  # whether it asks the system itself, without a program
+    unverified: bool  # whether it is an unfinished draft
+    commands: dict[str, WrapCommandPlan]  # by their words
     configured_names: list[str] | None = None  # the wrappers that the user's settings name; None: no settings
     own_process: bool = False  # whatever is below this process belongs to the program
 
