@@ -42,7 +42,7 @@ def search(words: str, *, times: int = 10, kind: Literal["a", "b"] = "a", page: 
 ALWAYS = {
     *("operable", "operable.tool", "operable.tool.tool", "operable.tool.json_text", "operable.tool.process"),
     *("operable.tool.declare", "operable.tool.declare.declaration", "operable.tool.declare.kinds"),
-    *("operable.tool.declare.records", "atexit"),
+    "operable.tool.declare.records",
 }
 ERRORS = {"operable.kernel", "operable.kernel.errors"}
 BUILDING = {

@@ -98,17 +98,22 @@ def _directories(tool: Declaration) -> list[str]:
     """Where the tool's own sources are: the folder of the module that made it, with its rooms, its commands, and those
     that it names.
     """
-    module = sys.modules.get(tool.module)
-    file = getattr(module, "__file__", None)
-    if not file or not getattr(module, "__package__", None):
-        return []  # a loose script has no folder of its own
-    folder = os.path.dirname(file)
+    folder = _folder(tool)
+    if not folder:
+        return []
     found = [folder, *_packages(folder)]
     if tool.catalogue:
         __import__(tool.catalogue)
         for path in sys.modules[tool.catalogue].__path__:
             found += [path, *_packages(path)]
     return list(dict.fromkeys([*found, *tool.sources]))
+
+
+def _folder(tool: Declaration) -> str:
+    """The folder of the module that made the tool; "" for a loose script, which has no folder of its own."""
+    module = sys.modules.get(tool.module)
+    file = getattr(module, "__file__", None)
+    return os.path.dirname(file) if file and getattr(module, "__package__", None) else ""
 
 
 def _packages(folder: str) -> list[str]:
@@ -118,23 +123,22 @@ def _packages(folder: str) -> list[str]:
 
 def _place(tool: Declaration, name: str) -> str:
     """The file for a document, "" when there is no place for one."""
-    directories = _directories(tool)
-    if not directories:
+    folder = _folder(tool)
+    if not folder:
         return ""
     tag = f"{sys.implementation.cache_tag}{'.opt' if sys.flags.optimize else ''}"  # -OO leaves out docstrings
-    return os.path.join(directories[0], "__pycache__", f"{tool.name}.{name}.{tag}")
+    return os.path.join(folder, "__pycache__", f"{tool.name}.{name}.{tag}")
 
 
 def _fingerprint(tool: Declaration) -> str:
+    """The size and time of every source, by its path. Hundreds of files for a large tool, so no path is made twice."""
     here = os.path.dirname(__file__)
-    files = [os.path.join(here, name) for name in _SDK]
+    found = [(f"{here}/{name}", os.stat(f"{here}/{name}")) for name in _SDK]
     for directory in _directories(tool):
-        files += [os.path.join(directory, name) for name in os.listdir(directory) if name.endswith(".py")]
-    parts = [tool.version, tool.schema_version]
-    for file in sorted(files):
-        status = os.stat(file)
-        parts.append(f"{file}:{status.st_size}:{status.st_mtime_ns}")
-    return ";".join(parts)
+        with os.scandir(directory) as entries:
+            found += [(entry.path, entry.stat()) for entry in entries if entry.name.endswith(".py")]
+    parts = [f"{path}:{status.st_size}:{status.st_mtime_ns}" for path, status in found]
+    return ";".join([tool.version, tool.schema_version, *sorted(parts)])
 
 
 def _closed(tool: Declaration) -> bool:

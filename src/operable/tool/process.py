@@ -118,9 +118,8 @@ def leave(exit_code: int) -> NoReturn:
     """End the process."""
     if "threading" in sys.modules:
         sys.modules["threading"]._shutdown()  # noqa: SLF001 - what the interpreter itself calls at exit
-    import atexit
-
-    atexit._run_exitfuncs()  # noqa: SLF001 - the same
+    if "atexit" in sys.modules:
+        sys.modules["atexit"]._run_exitfuncs()  # noqa: SLF001 - the same
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
