@@ -7,10 +7,9 @@ and no price.
 """
 
 import re
-from collections.abc import Callable
+from functools import partial
 
-from operable.agent.provider.model import Model, ProviderSettings
-from operable.agent.provider.stream import ProviderSession
+from operable.agent.provider.model import Model
 
 _NAME = re.compile(
     r"claude-(?:(?P<early>\d(?:-\d)?)-)?(?P<family>[a-z]+)(?:-(?P<version>\d(?:-\d{1,2})?)(?!\d))?"
@@ -52,20 +51,15 @@ def price(model: str) -> tuple[float, float, float, float] | None:
     )
 
 
-def claude_model(
-    name: str, default_model: str, configure: Callable[[ProviderSettings], ProviderSession]
-) -> Model:
-    """The descriptor of a provider that serves Claude: what is known of the models is the same everywhere."""
-    return Model(
-        name=name,
-        default_model=default_model,
-        configure=configure,
-        context_window=context_window,
-        images=lambda _model: "supported",
-        thinking=True,
-        effort_levels=EFFORTS,
-        price=price,
-    )
+# The descriptor of a provider that serves Claude: what is known of the models is the same everywhere.
+claude_model = partial(
+    Model,
+    context_window=context_window,
+    images=lambda _model: "supported",
+    thinking=True,
+    effort_levels=EFFORTS,
+    price=price,
+)
 
 
 def thinks_adaptively(model: str) -> bool:

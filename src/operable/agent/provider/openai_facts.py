@@ -5,11 +5,10 @@ that a model's identifier begins with decides. Whatever is served under another 
 no price, and no statement on whether it sees images.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import Literal, NamedTuple
 
-from operable.agent.provider.model import Model, ProviderSettings
-from operable.agent.provider.stream import ProviderSession
+from operable.agent.provider.model import Model
 
 Price = tuple[float, float, float, float]  # input, output, cache read, cache write
 
@@ -59,25 +58,20 @@ def images(model: str) -> Literal["supported", "unsupported", "unknown"]:
     return "unknown" if facts is None else "supported" if facts.images else "unsupported"
 
 
-def openai_model(
-    name: str, default_model: str, configure: Callable[[ProviderSettings], ProviderSession]
-) -> Model:
-    """The descriptor of a provider that serves OpenAI's models."""
-    return Model(
-        name=name,
-        default_model=default_model,
-        configure=configure,
-        context_window=context_window,
-        images=images,
-        thinking=True,
-        effort_levels=EFFORTS,
-        price=price,
-    )
-
-
 def price(model: str) -> Price | None:
     facts = _facts(model)
     return facts.price if facts else None
+
+
+# The descriptor of a provider that serves OpenAI's models.
+openai_model = partial(
+    Model,
+    context_window=context_window,
+    images=images,
+    thinking=True,
+    effort_levels=EFFORTS,
+    price=price,
+)
 
 
 def reasons(model: str) -> bool:

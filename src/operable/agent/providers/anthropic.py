@@ -36,4 +36,4 @@ def _configure(settings: ProviderSettings) -> ProviderSession:
     return messages_session(client, [secret for secret in (key, token) if secret])
 
 
-MODEL = claude_model("anthropic", "claude-sonnet-5-5", _configure)
+MODEL = claude_model(name="anthropic", default_model="claude-sonnet-5-5", configure=_configure)

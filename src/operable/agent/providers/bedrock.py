@@ -89,4 +89,4 @@ def _identity(api_key: str | None, environment: Mapping[str, str]) -> dict[str, 
     return {}
 
 
-MODEL = claude_model("bedrock", "anthropic.claude-sonnet-5", _configure)
+MODEL = claude_model(name="bedrock", default_model="anthropic.claude-sonnet-5", configure=_configure)

@@ -16,4 +16,4 @@ def _configure(settings: ProviderSettings) -> ProviderSession:
     return chat_session(door.client, door.secrets, own=door.own)
 
 
-MODEL = openai_model("openai", "gpt-5.5", _configure)
+MODEL = openai_model(name="openai", default_model="gpt-5.5", configure=_configure)

@@ -16,4 +16,4 @@ def _configure(settings: ProviderSettings) -> ProviderSession:
     return responses_session(door.client, door.secrets)
 
 
-MODEL = openai_model("openai-responses", "gpt-6.1-sol", _configure)
+MODEL = openai_model(name="openai-responses", default_model="gpt-6.1-sol", configure=_configure)

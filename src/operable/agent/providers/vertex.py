@@ -104,4 +104,4 @@ def _credentials(account: dict[str, Any]) -> Any:
     return None
 
 
-MODEL = claude_model("vertex", "claude-sonnet-5", _configure)
+MODEL = claude_model(name="vertex", default_model="claude-sonnet-5", configure=_configure)

@@ -113,9 +113,14 @@ class Findings:
         seen: set[str] = set()
         for index, item in enumerate(self.array(value, path) or []):
             if self.string(item, f"{path}[{index}]", required=True):
-                if item in seen:
-                    self.error(f"{path}[{index}]", "must be unique")
-                seen.add(item)
+                self.unique(item, f"{path}[{index}]", seen)
+
+    def unique(self, value: Any, path: str, seen: set[str], where: str = "") -> None:
+        """A text that is not among those that were `seen`, to which it is added."""
+        if isinstance(value, str):
+            if value in seen:
+                self.error(path, f"must be unique{where}")
+            seen.add(value)
 
 
 def is_integer(value: Any) -> bool:

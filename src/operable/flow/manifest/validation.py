@@ -71,10 +71,7 @@ def _check_workflows(findings: Findings, workflows: Any, *, strict: bool) -> Non
             warn_unknown(findings, workflow, path, vocabulary.WORKFLOW)
         identifier = workflow.get("id")
         findings.identifier(identifier, f"{path}.id", required=True)
-        if isinstance(identifier, str):
-            if identifier in seen:
-                findings.error(f"{path}.id", "must be unique")
-            seen.add(identifier)
+        findings.unique(identifier, f"{path}.id", seen)
         _check_workflow(findings, workflow, path, strict=strict)
 
 
@@ -106,10 +103,7 @@ def _check_task(findings: Findings, task: dict[str, Any], path: str, seen: set[s
         warn_unknown(findings, task, path, vocabulary.TASK)
     identifier = task.get("id")
     findings.identifier(identifier, f"{path}.id", required=True)
-    if isinstance(identifier, str):
-        if identifier in seen:
-            findings.error(f"{path}.id", "must be unique within the workflow")
-        seen.add(identifier)
+    findings.unique(identifier, f"{path}.id", seen, " within the workflow")
     findings.string(task.get("name"), f"{path}.name", required=True)
     findings.boolean(task.get("enabled"), f"{path}.enabled")
     session = check_target(findings, task.get("target"), f"{path}.target")
@@ -174,10 +168,7 @@ def _check_expanded_ids(findings: Findings, tasks: list[Any], path: str) -> None
             made = own if own is not None else f"{task.get('id')}.failure"
             places.append((made, f"{path}.tasks[{index}].on_failure.id"))
         for identifier, place in places:
-            if isinstance(identifier, str):
-                if identifier in seen:
-                    findings.error(place, "must be unique after shorthand expansion")
-                seen.add(identifier)
+            findings.unique(identifier, place, seen, " after shorthand expansion")
 
 
 def _check_parents(findings: Findings, tasks: list[Any], path: str) -> None:
@@ -225,10 +216,7 @@ def check_profiles(findings: Findings, manifest: dict[str, Any]) -> None:
                 continue
             identifier = profile.get("id")
             findings.identifier(identifier, f"{path}.id", required=True)
-            if isinstance(identifier, str):
-                if identifier in seen:
-                    findings.error(f"{path}.id", "must be unique")
-                seen.add(identifier)
+            findings.unique(identifier, f"{path}.id", seen)
             check(findings, profile, path)
 
 
