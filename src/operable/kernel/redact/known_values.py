@@ -41,22 +41,22 @@ class Known:
 
     __slots__ = (
         "_beginnings",
-        "_bytes",
         "_forms",
         "_harmless",
         "_plain",
         "_plain_beginnings",
+        "_shortest",
         "_values",
     )
 
     def __init__(self, values: "Iterable[str]" = ()) -> None:
         self._values: frozenset[str] = frozenset()
         self._forms: list[str] = []
-        self._bytes: list[bytes] = []
         self._beginnings = _Beginnings()
         self._plain: list[str] = []  # byte texts, to look for behind encodings
         self._plain_beginnings = _Beginnings()
         self._harmless: frozenset[str] = frozenset()
+        self._shortest = 0  # of all spellings: most texts of an event (kinds, ids) are shorter, and contain none
         self.add(*values)
 
     def add(self, *values: str) -> None:
@@ -72,7 +72,7 @@ class Known:
         self._beginnings = _Beginnings(found)
         self._plain_beginnings = _Beginnings(plain)
         self._plain = plain
-        self._bytes = [form.encode("utf-8", "surrogatepass") for form in found]
+        self._shortest = min(map(len, (*found, *plain)), default=0)
         self._forms = found
 
     def __bool__(self) -> bool:
@@ -85,6 +85,8 @@ class Known:
         return f"<Known {len(self._values)}>"
 
     def text(self, text: str) -> str:
+        if len(text) < self._shortest:
+            return text
         for form in self._forms:
             if form in text:
                 break
@@ -95,15 +97,11 @@ class Known:
 
     def data(self, data: bytes) -> bytes:
         """The same for bytes of UTF-8, such as encoded JSON."""
-        for form in self._bytes:
-            if form in data:
-                break
-        else:
-            text = data.decode("utf-8", "surrogateescape") if self._forms else ""
-            if not is_encoded(text) or not self._hidden(as_bytes(text)):
-                return data
+        if len(data) < self._shortest or not self._forms:
+            return data
         text = data.decode("utf-8", "surrogateescape")
-        return _covered(text, self._spans(text)).encode("utf-8", "surrogateescape")
+        masked = self.text(text)
+        return data if masked is text else masked.encode("utf-8", "surrogateescape")
 
     def value(self, value: "Any") -> "Any":
         """A copy of JSON data, names of members included. Without recursion: data may be deep."""

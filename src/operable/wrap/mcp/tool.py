@@ -19,7 +19,7 @@ from typing import Any
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
-from operable.tool.declare.declaration import Command
+from operable.tool.declare.declaration import BUILT_IN, Command
 from operable.tool.declare.framework import Change, Check, Progress, Warn
 from operable.tool.declare.kinds import ValueKind
 from operable.tool.declare.records import Event
@@ -90,13 +90,14 @@ def load(command: str) -> Tool:
     name = _name(about.name) or "mcp"
     tool = Tool(
         name,
-        version=about.version or "0",
+        version=" ".join(about.version.split()) or "0",
         schema_name=f"org.operable.mcp.{name}.events",
         summary=about.description or f"The MCP server {about.name}.",
     )
     tool.module = ""  # what the server says is not kept: it may say something else tomorrow
     for each in tools:
-        free = _free(_name(each.name) or "tool", set(tool.names()))
+        # `schema` asks what there is, and calls nothing of the server, whatever the server calls its tools.
+        free = _free(_name(each.name) or "tool", {*tool.names(), *BUILT_IN, "help"})
         tool._commands[free] = McpCommand(free, each, bridge)  # noqa: SLF001 - made of data, as a wrapper's are
     tool.checks["server"] = lambda: Check(ok=True, detail=f"{about.name} {about.version} answers")
     return tool
