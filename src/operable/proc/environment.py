@@ -78,16 +78,26 @@ def secret_values(variables: Mapping[str, str], *, given: bool = False) -> list[
             found += passwords(value)
         generated = has_shape(value) or (given and _is_generated(value))
         secret = is_secret_name(name) and not (value.isalpha() and len(value) < _WORD)
-        if (secret or name in _PATHS) and os.path.isabs(value) and os.path.lexists(value):
+        if (secret or name in _PATHS) and (files := _existing(name, value)):
             from operable.kernel.redact.credentials import read_credentials
 
-            found += read_credentials(value)
+            found += (each for path in files for each in read_credentials(path))
         elif (secret or generated) and not (os.path.isabs(value) and os.path.lexists(value)):
             found.append(value)
             scheme, space, rest = value.partition(" ")
             if space and scheme.lower() in _SCHEMES:  # of a header
                 found.append(rest.strip())
+            if value.lstrip()[:1] == "{" or "\n" in value:  # a whole file, as in DOCKER_AUTH_CONFIG
+                from operable.kernel.redact.credentials import secrets_of
+
+                found += secrets_of(value)
     return found
+
+
+def _existing(name: str, value: str) -> list[str]:
+    """The path that a value is, if there is such a file; KUBECONFIG and its like may have a list of them."""
+    paths = value.split(os.pathsep) if name in _PATHS else [value]
+    return [path for path in paths if os.path.isabs(path) and os.path.lexists(path)]
 
 
 def loads_code(name: str) -> bool:
@@ -115,14 +125,34 @@ def credential_files(variables: Mapping[str, str]) -> list[str]:
     from operable.kernel.redact.names import is_secret_name
 
     return [
-        value
+        path
         for name, value in variables.items()
-        if (name in _PATHS or is_secret_name(name)) and os.path.isabs(value) and os.path.isfile(value)
+        if name in _PATHS or is_secret_name(name)
+        for path in _existing(name, value)
+        if os.path.isfile(path)
     ]
 
 
 # Variables with the path of a file that contains secrets, whose names do not say so.
-_PATHS = frozenset(("AWS_CONFIG_FILE", "AZURE_CLIENT_CERTIFICATE_PATH", "KUBECONFIG", "NETRC", "PGPASSFILE"))
+_PATHS = frozenset(
+    (
+        *(
+            "AWS_CONFIG_FILE",
+            "AZURE_CLIENT_CERTIFICATE_PATH",
+            "BOTO_CONFIG",
+            "KUBECONFIG",
+            "NETRC",
+            "PGPASSFILE",
+        ),
+        *(
+            "NPM_CONFIG_USERCONFIG",
+            "npm_config_userconfig",
+            "PIP_CONFIG_FILE",
+            "RCLONE_CONFIG",
+            "TF_CLI_CONFIG_FILE",
+        ),
+    )
+)
 _SCHEMES = ("bearer", "basic", "token")
 # A shorter value of letters alone is a word (`yes`, `none`, `true`) that would be masked all over.
 _WORD = 8

@@ -56,7 +56,9 @@ class Known:
         self._plain: list[str] = []  # byte texts, to look for behind encodings
         self._plain_beginnings = _Beginnings()
         self._harmless: frozenset[str] = frozenset()
-        self._shortest = 0  # of all spellings: most texts of an event (kinds, ids) are shorter, and contain none
+        self._shortest = (
+            0  # of all spellings: most texts of an event (kinds, ids) are shorter, and contain none
+        )
         self.add(*values)
 
     def add(self, *values: str) -> None:
