@@ -20,6 +20,8 @@ COPIES = {
     "running a child to its end": "from operable.proc.child import Child\nchild = Child(None)\n",
     "results of children": "class Ran:\n    stdout: bytes\n    stderr: str\n    status: int | None\n",
     "enclosures": "from operable.proc.sandbox.egress.proxy import Proxy\nproxy = Proxy(())\n",
+    "options of a start": "async def talk(agent, given):\n    return await agent.start(**given)\n",
+    "states of a session": "from operable.host.session.turn_table import TurnState\n",
     "changes with a payload": "from operable.tool import Change\nclass Larger(Change):\n    given: dict\n",
     "consent to content": "def f(approved, digest):\n    return approved['digest'] == digest\n",
     "JSON-RPC envelopes": "answer = {'jsonrpc': '2.0', 'id': 1, 'result': None}\n",

@@ -128,6 +128,29 @@ def declares_fields(*alternatives: frozenset[str]) -> Callable[[ast.AST], bool]:
     return matches
 
 
+def spreads_into(*names: str) -> Callable[[ast.AST], bool]:
+    """Calls of these methods with `**`."""
+    wanted = frozenset(names)
+
+    def matches(node: ast.AST) -> bool:
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name), keywords=keywords):
+                return name in wanted and any(keyword.arg is None for keyword in keywords)
+        return False
+
+    return matches
+
+
+def imports_names(*names: str) -> Callable[[ast.AST], bool]:
+    """Imports of these names from anywhere."""
+    wanted = frozenset(names)
+
+    def matches(node: ast.AST) -> bool:
+        return isinstance(node, ast.ImportFrom) and any(alias.name in wanted for alias in node.names)
+
+    return matches
+
+
 def subclasses(*names: str) -> Callable[[ast.AST], bool]:
     """Classes that inherit from one of these."""
     wanted = frozenset(names)
@@ -218,6 +241,18 @@ MECHANISMS = (
         ("operable.tool.declare.framework",),
         "use operable.tool.Change.carry",
         subclasses("Change"),
+    ),
+    Mechanism(
+        "options of a start",
+        ("operable.host.start.options",),
+        "pass one operable.host.start.options.StartOptions",
+        spreads_into("start", "start_sync", "complete", "conversations"),
+    ),
+    Mechanism(
+        "states of a session",
+        ("operable.host.session.turn_table",),
+        "add a row to operable.host.session.turn_table; feed it and carry out its actions",
+        imports_names("TurnState"),
     ),
     Mechanism(
         "consent to content",
