@@ -79,6 +79,33 @@ def test_a_file_that_was_opened_under_the_number_of_a_closed_stdout_is_not_writt
     assert (done.returncode, database.read_bytes()) == (74, b"")
 
 
+@pytest.mark.parametrize("redirections", ["2>&-", "<&- 2>&-"])
+def test_a_child_gets_nothing_above_the_three_streams_where_one_of_them_was_closed(redirections, tmp_path):
+    tool = tmp_path / "parent.py"
+    tool.write_text(
+        "import subprocess\n"
+        "from operable.tool import Tool\n"
+        "tool = Tool('parent', version='1', schema_name='e')\n"
+        "@tool.command()\n"
+        "def look():\n"
+        "    found = [number for number in range(16)\n"
+        "        if not subprocess.run(['/bin/sh', '-c', f'test -e /proc/self/fd/{number}'], close_fds=False).returncode]\n"
+        "    return {'type': 'seen', 'open': found}\n"
+        "tool.main()\n"
+    )
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$@" {redirections}', "sh", *command_line("look", tool=tool)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+
+    (seen,) = Outcome(done.returncode, done.stdout, done.stderr).of("seen")
+    assert 1 in seen["open"]
+    assert max(seen["open"]) <= 2
+
+
 @requirement("aoi:1.3:never-prompts")
 def test_stdin_is_empty_for_whoever_asks_even_when_the_caller_left_it_open():
     reading, writing = os.pipe()
