@@ -33,6 +33,7 @@ class JudgedQuestion:
     facts: Facts  # the question and all that was announced of its call
     form: Form  # what the question itself says
     known: Form  # and what was announced of its call before
+    places: tuple[str, ...]  # listed beside the arguments and changes of the question, and not in them
     announced: tuple[dict[str, Any], ...]  # what is in the announcements and not in the question
     grants: tuple[Thing, ...]  # what a yes lets the host do
     touches: tuple[Thing, ...]  # what a no forbids
@@ -47,14 +48,16 @@ class JudgedQuestion:
         announced = tuple(_announced(prompt, told, form))
         # Neither a place beside the question nor an announcement is what the person said yes to.
         changed = tuple(path for diff in prompt.diffs for path in _paths_of(diff))
-        itself = facts_of(replace(asked, locations=changed))
+        itself = own if asked.locations == changed else facts_of(replace(asked, locations=changed))
         granted = things(itself) if itself.has_one_reading else []
+        named = {*changed, *own.argument_paths}
         return cls(
             prompt,
             facts,
             form,
             # What is too much to be shown is not known either.
             Form.of(facts) if told and len(announced) <= _FORMS else form,
+            tuple(place for place in prompt.locations if place not in named),
             announced,
             tuple(granted),
             tuple(dict.fromkeys((*granted, *things(own), *things(facts)))),
@@ -67,13 +70,6 @@ class JudgedQuestion:
         return self.facts.distinct and len(self.announced) <= _FORMS
 
     @property
-    def places(self) -> list[str]:
-        """The places that are listed beside the arguments and changes and are not in them."""
-        texts = {text for diff in self.prompt.diffs for text in _paths_of(diff)}
-        texts.update(self.facts.argument_paths)
-        return [place for place in self.prompt.locations if place not in texts]
-
-    @property
     def shown(self) -> dict[str, Any]:
         """The content of the question, for the person and for the record."""
         prompt = self.prompt
@@ -81,7 +77,7 @@ class JudgedQuestion:
             "tool": prompt.tool_name,
             "kind": prompt.kind,
             "arguments": prompt.arguments,
-            "locations": self.places,
+            "locations": list(self.places),
             "diffs": list(prompt.diffs),
             "announced": list(self.announced[:_FORMS]),
             "commands": [line for line in self.facts.lines if line not in self.facts.argument_lines],
