@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -151,7 +150,7 @@ def test_what_cannot_be_enforced_leaves_nothing_behind(tmp_path, monkeypatch, se
     temporary = tmp_path / "t"
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    refusing = replace(BOX, enforce=lambda where: (Item("files", "all", "refused", "there is no mechanism"),))
+    refusing = BOX._replace(enforce=lambda where: (Item("files", "all", "refused", "there is no mechanism"),))
 
     with pytest.raises(Fail, match="there is no mechanism"):
         enclose(refusing, place(tmp_path), egress=Egress((f"127.0.0.1:{service}",)))

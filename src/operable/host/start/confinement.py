@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Self
 
 from operable.host.start.confinement_paths import (
@@ -234,7 +234,7 @@ def _prepare(place: ConfinedAgent, box: Sandbox, wanted: ConfinementRequest, fol
         sockets=inside and block.config.get("sockets") is True,
         namespaces=inside and block.config.get("namespaces") is True,
     )
-    defaults = replace(default_limits() if inside else ResourceLimits(), pids=wanted.pids)
+    defaults = (default_limits() if inside else ResourceLimits())._replace(pids=wanted.pids)
     way_out = Egress(egress, tuple(delivered.substitutes), wanted.on_attempt)
     place._enclosure = enclose(box, confinement, egress=way_out, defaults=defaults, folder=folder)  # noqa: SLF001
     place._env = env  # noqa: SLF001 - we are making it

@@ -12,10 +12,17 @@ itself it does not wait, and version 1 has a file for that: 0.1 ms.
 Folders of hosts that were killed are empty soon after (the keeper has seen to that) and are removed by the next host.
 """
 
+from __future__ import annotations
+
 import itertools
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import NamedTuple
+else:
+    from operable.kernel.named_tuple import NamedTuple
 
 _MOUNTS = "/proc/self/mountinfo"
 _OWN = "/proc/self/cgroup"
@@ -31,8 +38,7 @@ _JOIN = 'for f do shift; [ "$f" = -- ] && break; echo 0 > "$f" || exit 71; done;
 _Mount = tuple[str, int, list[str]]  # where, version, controllers
 
 
-@dataclass(frozen=True, slots=True)
-class CgroupParent:
+class CgroupParent(NamedTuple):
     """Where groups of one controller can be made."""
 
     folder: str

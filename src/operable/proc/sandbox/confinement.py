@@ -6,24 +6,33 @@ it has. A `Sandbox` turns a `PreparedCommand` into one that runs inside, and say
 with less. The one exception has a name: `unconfined`, of providers that are host access by definition.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Literal, Protocol
+from __future__ import annotations
 
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
-from operable.proc.command import PreparedCommand
-from operable.proc.sandbox.loopback import Loopback
 
-# enforced: as declared. narrowed: less is allowed than declared, or per process instead of for all. unconfined: not at all.
-Root = Literal["host", "system", "elsewhere"]
-Outcome = Literal["enforced", "narrowed", "refused", "unconfined"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Literal, NamedTuple, Protocol
+
+    from operable.proc.command import PreparedCommand
+    from operable.proc.sandbox.loopback import Loopback
+
+    # enforced: as declared. narrowed: less is allowed than declared, or per process instead of for all. unconfined: not at
+    # all.
+    Root = Literal["host", "system", "elsewhere"]
+    Outcome = Literal["enforced", "narrowed", "refused", "unconfined"]
+else:
+    # Five dataclasses and `typing` took 6 ms of each call in a box.
+    from operable.kernel.named_tuple import NamedTuple
+
+    Protocol, Root, Outcome = object, str, str
 # The names of the standard for the providers that other people's libraries also know.
 _PREFIX = "mastra-"
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """One line of an enforcement report."""
 
     item: str
@@ -32,14 +41,13 @@ class Item:
     mechanism: str  # by what; for what is refused: what is missing
 
     def as_dict(self) -> dict[str, str]:
-        return asdict(self)
+        return self._asdict()
 
 
 Enforcement = tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceLimits:
+class ResourceLimits(NamedTuple):
     """None: not limited."""
 
     cpu_ms: int | None = None
@@ -50,8 +58,7 @@ class ResourceLimits:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Tunnel:
+class Tunnel(NamedTuple):
     """The only way out of a network namespace: a relay inside, to the socket of a filtering proxy outside (`egress`)."""
 
     socket: str  # on the host
@@ -69,15 +76,14 @@ class Tunnel:
         return {**dict.fromkeys(names, f"http://127.0.0.1:{self.port}"), **local, "NODE_USE_ENV_PROXY": "1"}
 
 
-@dataclass(frozen=True, slots=True)
-class Confinement:
+class Confinement(NamedTuple):
     """`/tmp` and `/run` are empty except for what is named here; nothing can be written but `writable`."""
 
     cwd: str
-    writable: Mapping[str, str] = field(default_factory=dict)  # place inside -> folder of the host
-    readable: Mapping[str, str] = field(default_factory=dict)  # the same, read-only
+    writable: Mapping[str, str] = {}  # place inside -> folder of the host
+    readable: Mapping[str, str] = {}  # the same, read-only
     # Place inside -> content of a file that exists only there: not on disk, not visible from outside, gone with the command.
-    contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    contents: Mapping[str, bytes] = {}
     hidden: tuple[str, ...] = ()  # files and folders that are there and empty, whatever else is shown
     network: bool = False  # the host's own, unrestricted
     loopback: Loopback | None = None  # one of this sandbox's own that other commands also join
@@ -95,14 +101,21 @@ class Confinement:
     root: Root = "host"
     home: str | None = None  # an empty folder inside, gone with the process
     limits: ResourceLimits = ResourceLimits()
-    groups: Mapping[str, str] = field(default_factory=dict)  # controller -> prepared control group (`cgroup`)
+    groups: Mapping[str, str] = {}  # controller -> prepared control group (`cgroup`)
     tunnel: Tunnel | None = None
     # Unix sockets: every socket file in what is shown, and new ones. Without, only connected pairs.
     sockets: bool = False
     # Namespaces of its own, and mounts in them: for programs that have a sandbox of their own.
     namespaces: bool = False
-    config: Mapping[str, object] = field(default_factory=dict)  # of a cloud provider, as the manifest has it
-    credential: str | None = field(default=None, repr=False)  # of a cloud provider; None: the operator's own
+    config: Mapping[str, object] = {}  # of a cloud provider, as the manifest has it
+    credential: str | None = None  # of a cloud provider; None: the operator's own
+
+    def __repr__(self) -> str:
+        """Without what is secret."""
+        shown = {
+            name: value for name, value in self._asdict().items() if name not in ("contents", "credential")
+        }
+        return f"Confinement({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
 class AvailabilityCheck(Protocol):
@@ -111,8 +124,7 @@ class AvailabilityCheck(Protocol):
     def __call__(self, root: Root = "host") -> str | None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Sandbox:
+class Sandbox(NamedTuple):
     """One mechanism. `isolates_env`: what it gives to the command cannot be read from outside, nor the other way round."""
 
     name: str

@@ -13,28 +13,22 @@ killed, and by the next enclosure of the same user otherwise.
 from __future__ import annotations
 
 import os
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
 
 from operable.proc.sandbox import cgroup
-from operable.proc.sandbox.confinement import (
-    Confinement,
-    Enforcement,
-    Item,
-    ResourceLimits,
-    Sandbox,
-    Tunnel,
-    refuse,
-)
+from operable.proc.sandbox.confinement import ResourceLimits, Tunnel, refuse
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Self
+    from typing import NamedTuple, Self
 
     from operable.proc.command import PreparedCommand
+    from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox
     from operable.proc.sandbox.egress.budget import Attempt
     from operable.proc.sandbox.egress.proxy import Proxy
     from operable.proc.sandbox.egress.substitutes import Substitute
+else:
+    from operable.kernel.named_tuple import NamedTuple
 
 _MEGABYTE = 1024 * 1024
 # Agents with their shells, language servers and builds were seen below 200; a fork bomb is stopped in time.
@@ -80,7 +74,7 @@ class Enclosure:
             raise ValueError("the enclosure is closed")
         place = self.place
         if cwd is not None or readable:
-            place = replace(place, cwd=cwd or place.cwd, readable={**place.readable, **(readable or {})})
+            place = place._replace(cwd=cwd or place.cwd, readable={**place.readable, **(readable or {})})
         return self.mechanism.wrap(command._replace(env={**command.env, **self.env}), place)
 
     def close(self) -> None:
@@ -116,7 +110,7 @@ class Enclosure:
         path = os.path.join(folder, "egress")
         if not self.mechanism.isolates_env:
             # No network of its own: for the mechanism to refuse, or to report as open.
-            self.place = replace(self.place, tunnel=Tunnel(path, _PROXY_PORT, (), egress.hosts))
+            self.place = self.place._replace(tunnel=Tunnel(path, _PROXY_PORT, (), egress.hosts))
             return
         from operable.proc.sandbox.egress.proxy import SERVICE, Proxy
 
@@ -134,7 +128,7 @@ class Enclosure:
             egress.hosts, substitutes=egress.substitutes, authority=authority, on_attempt=egress.on_attempt
         )
         tunnel = Tunnel(path, _PROXY_PORT, proxy.rules.loopback(), egress.hosts)
-        self.place = replace(self.place, tunnel=tunnel, readable=readable)
+        self.place = self.place._replace(tunnel=tunnel, readable=readable)
         self.env |= tunnel.environment()
         SERVICE.start(proxy, path)  # last: what fails before needs no stop
         self._proxy = proxy
@@ -143,14 +137,13 @@ class Enclosure:
         if self.mechanism.elsewhere:
             return  # its limits are its provider's
         declared = self.place.limits
-        limits = replace(
-            declared,
+        limits = declared._replace(
             pids=declared.pids if declared.pids is not None else defaults.pids,
             memory_mb=declared.memory_mb if declared.memory_mb is not None else defaults.memory_mb,
         )
         wishes = {"pids": limits.pids, "memory": limits.memory_mb and limits.memory_mb * _MEGABYTE}
         groups = cgroup.prepare({name: value for name, value in wishes.items() if value})
-        self.place = replace(self.place, limits=limits, groups=groups)
+        self.place = self.place._replace(limits=limits, groups=groups)
 
     def _reported(self, defaults: ResourceLimits) -> Enforcement:
         """A default that cannot be held is dropped and reported as open; a declared limit is refused."""
@@ -159,8 +152,8 @@ class Enclosure:
             name = item.item.removeprefix("limits.")
             is_default = item.item.startswith("limits.") and getattr(defaults, name, None) is not None
             if item.outcome == "refused" and is_default:
-                self.place = replace(self.place, limits=replace(self.place.limits, **{name: None}))
-                kept.append(replace(item, outcome="unconfined"))
+                self.place = self.place._replace(limits=self.place.limits._replace(**{name: None}))
+                kept.append(item._replace(outcome="unconfined"))
             else:
                 kept.append(item)
         return tuple(kept)

@@ -13,7 +13,6 @@ namespace controls the network: may give it interfaces and routes.
 import fcntl
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from operable.kernel.errors import Fail
 from operable.proc.child import OPEN
@@ -29,12 +28,14 @@ _TIMEOUT = 20.0
 _AT_ONCE = Graces(interrupt=0.0, terminate=0.0)
 
 
-@dataclass(slots=True)
 class Loopback:
     """One such network, held open. Made by `Sandbox.loopback`."""
 
-    net: int
-    user: int | None  # the user namespace to go through; None: our own
+    __slots__ = ("net", "user")
+
+    def __init__(self, net: int, user: int | None) -> None:
+        self.net = net
+        self.user = user  # the user namespace to go through; None: our own
 
     def entering(self, *, rooted: bool = False) -> list[str]:
         """Words to put before a command: it then runs in this network, or not at all. `rooted`: as who rules it."""
