@@ -15,12 +15,12 @@ SECRET = """token secret password passwd key credential cookie authorization aut
     --token --api-key --apiKey apikey APIKEY API_KEY X-Api-Key accessToken access_token PGPASSWORD MYSQL_PWD authtoken
     AWSSecretAccessKey aws_secret_access_key clientSecret client.secret ssh-private-key privateKey cookies Set-Cookie
     Proxy-Authorization passphrase credentials tokens key2 oauth basicauth dbpass DB_PASS sshkey PASSWORD_FILE sessionToken
-    secretKeyRef bearerToken githubtoken --otp""".split()
+    secretKeyRef bearerToken githubtoken --otp jwts sshkeys""".split()
 WORDS = """token secret password passwd passphrase passcode passkey pwd pass key credential cred cookie authorization auth
     bearer private jwt otp totp sas""".split()
 HARMLESS = """--monkey --keyboard author --author authors keyword keyframe monkeys donkey turkey hockey compass bypass
     tokenizer tokenize tokenization secretary --output title authored unauthored privately keyed broken --limit passage
-    passenger passive cookery authentic kansas hotkey""".split()
+    passenger passive cookery authentic kansas hotkey hotkeys""".split()
 
 
 @requirement("aoi:11:sensitive-flags")
@@ -35,7 +35,20 @@ def test_ordinary_words_that_contain_the_same_letters_are_not(name):
 
 
 @pytest.mark.parametrize(
-    "hidden", ["\u200b", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u202e", "\ufe0f", "\U000e0070"]
+    "hidden",
+    [
+        "\u200b",
+        "\u200d",
+        "\u2060",
+        "\ufeff",
+        "\u00ad",
+        "\u034f",
+        "\u061c",
+        "\u180e",
+        "\u202e",
+        "\ufe0f",
+        "\U000e0070",
+    ],
 )
 @pytest.mark.parametrize("name", ["password", "api_key", "accessToken"])
 def test_invisible_characters_do_not_hide_the_name_of_a_secret(name, hidden):
