@@ -340,6 +340,35 @@ def test_the_host_writes_no_file_that_becomes_execution_where_the_mode_edits_wit
     ]
 
 
+@pytest.mark.parametrize("allow, named", [("kind:edit", [".git/hooks/pre-commit", "AGENTS.md"]), ("*", [])])
+def test_an_unasked_change_of_a_file_that_becomes_execution_is_named(tmp_path, allow, named):
+    """The mode edits without asking, so that it does not ask about these either; the turn goes on."""
+    scene = "\n".join(
+        f'tell("c{number}", start=True, kind="edit", title="Edit", rawInput={{"file_path": {path!r}}});'
+        f' tell("c{number}", status="{status}")'
+        for number, (path, status) in enumerate(
+            [
+                (".git/hooks/pre-commit", "completed"),
+                ("src/a.py", "completed"),
+                ("CLAUDE.md", "failed"),
+                ("AGENTS.md", "completed"),
+            ]
+        )
+    )
+    facts = {"kinds_of_mode": frozenset({"edit"})}
+
+    seen = play(tmp_path, {"go": scene}, policy=rules(allow=[allow]), **facts)
+
+    notices = [event for event in seen.events if isinstance(event, Notice)]
+    told = [event.data["path"] for event in notices if event.code == "execution_file_changed"]
+    assert told == named
+    assert [record["subject"]["kind"] for record in seen.records("agent.execution-file")] == ["tool"] * len(
+        named
+    )
+    assert (seen.errors, seen.alarms) == ([], [])
+    assert seen.events[-1].reason == "completed"
+
+
 @pytest.mark.parametrize("allow", ["edit:AGENTS.md", "*"])
 def test_a_rule_that_names_the_file_or_allows_everything_lets_the_host_write_it(tmp_path, allow):
     facts = {"kinds_of_mode": frozenset({"edit"}), "answers": lambda _ask: False}

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from operable.host.audit.chain import Audit
-from operable.host.policy.call_watch import Alarm, CallWatch
+from operable.host.policy.call_watch import UNASKED, Alarm, CallWatch
 from operable.host.policy.grants import Grants, Thing, things
-from operable.host.policy.judged_question import JudgedQuestion
+from operable.host.policy.judged_question import JudgedQuestion, told_call
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
 from operable.host.policy.rules import Policy, PolicyRule, Ruling
 from operable.host.policy.session_record import SessionRecord
@@ -66,6 +66,7 @@ class Gate:
         self._is_in_turn = False
         self._grants = Grants()
         self._denied: set[Thing] = set()  # in this turn
+        self._unasked: list[tuple[str, str]] = []
 
     # --- questions
 
@@ -247,7 +248,21 @@ class Gate:
         forms = self._watch.forms(result.tool_call_id)
         decision, alarm = self._watch.finished(result, expects_questions=self.asking)
         self.record.end_call(forms[-1], result, decision, len(forms) - 1)
+        if decision[1] == UNASKED and alarm is None and not result.is_error and not result.denied:
+            self._note_unasked(forms)
         return alarm
+
+    def take_unasked(self) -> list[tuple[str, str]]:
+        """The files that become execution and that calls changed without a question, with the reasons; each once."""
+        changed, self._unasked = self._unasked, []
+        return changed
+
+    def _note_unasked(self, forms: list[ToolCall]) -> None:
+        """A mode that does not ask about a kind does not ask about its special files: they are named afterwards."""
+        changed = list(_execution_files(self._facts(told_call(forms[-1], *forms[:-1]))))
+        if changed and not self.policy.allows_everything:
+            self._unasked += ((path, found.reason) for path, found in changed)
+            self.record.unasked_change(forms[-1].tool_name, [path for path, _ in changed])
 
     def open_calls(self) -> list[ToolCall]:
         return self._watch.open_calls

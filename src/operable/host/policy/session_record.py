@@ -115,6 +115,12 @@ class SessionRecord:
             "agent.alarm", subject=self._subject, input={"asked": asked, "told": told}, output={"text": text}
         )
 
+    def unasked_change(self, tool: str, paths: list[str]) -> None:
+        """A call that no question preceded has changed files that become execution."""
+        self._audit.record(
+            "agent.execution-file", subject={"kind": "tool", "ref": tool}, output={"paths": paths}, later=True
+        )
+
     def begin_own(self, tool: str, arguments: Mapping[str, Any], decision: Decision) -> OpenRecord:
         """Before the host itself does something for the agent."""
         return self._audit.begin(

@@ -54,6 +54,9 @@ class Answering:
 
     def finished(self, result: e.ToolResult) -> None:
         self._alarm(self._context.gate.tool_finished(result))
+        for path, reason in self._context.gate.take_unasked():
+            text = f"{path} was changed without a question, and becomes execution: {reason}"
+            self._context.commit([e.Notice("execution_file_changed", text, self._context.id, {"path": path})])
 
     def came_late(self, late: LateCall) -> None:
         """No turn runs, or the call had ended already: the rules are the same."""
