@@ -7,6 +7,7 @@ tests that start one. What would end a process ends the thread, with the same st
 import asyncio
 import queue
 import threading
+from contextlib import suppress
 from typing import Any
 
 from operable.host.session.transport import LINE_LIMIT, STDERR_SHOWN
@@ -86,7 +87,11 @@ class MemoryAgent:
 
     def said(self, chunk: bytes) -> None:
         """From the thread of the agent."""
-        self._loop.call_soon_threadsafe(self._read, chunk)
+        self._report(self._read, chunk)
+
+    def _report(self, what, value) -> None:
+        with suppress(RuntimeError):  # the loop is closed: the test is over, and nothing waits for this agent
+            self._loop.call_soon_threadsafe(what, value)
 
     def _play(self) -> None:
         status = 1  # of a player that fails, which its thread then reports
@@ -97,7 +102,7 @@ class MemoryAgent:
         except SystemExit:
             status = 0
         finally:
-            self._loop.call_soon_threadsafe(self._over, status)
+            self._report(self._over, status)
 
     def _read(self, chunk: bytes) -> None:
         if self._paused is not None:
