@@ -85,10 +85,13 @@ class Declared(NamedTuple):
         """
         made = self.method("__init__")
         own = list(self._stored(made)) if made is not None and made in self._body() else []
-        if made is not None and (not own or "super().__init__(" in ast.unparse(made)):
+        if made is not None and made not in self._body():
+            yield from chain.from_iterable(base.attributes() for base in self._bases())
+        elif made is not None and "super().__init__(" in ast.unparse(made):
             names = {member.name for member in own}
             for base in self._bases():
-                yield from (member for member in base.attributes() if member.name not in names)
+                # Whatever has no words there is explained where the base is.
+                yield from (each for each in base.attributes() if each.text and each.name not in names)
         yield from own
 
     def _stored(self, made: Function) -> Iterator[Member]:

@@ -71,6 +71,8 @@ TEXTS: dict[str, dict[str, str]] = {
     "Allowance": {"network": "Ask servers that the manifest names."},
     "FlowError": {
         "flow_code": "The word of the agentcli contract: see [errors](errors.md#codes-of-workflows).",
+        "message": "The failure as a sentence.",
+        "reported_as": "Another code for the report; None: that of the contract's word.",
         "details": "Further members of every report of the failure.",
     },
     "Operation": {

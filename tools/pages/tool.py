@@ -97,6 +97,7 @@ TEXTS = {
         "action": "What would be done, as a verb: `delete`.",
         "target": "Stable id, path or URL of what it is done to; empty when that does not exist yet.",
         "get": "A detail, or the default. `change[name]` gives one that must be there.",
+        "payload": "What `carry` attached, for the apply phase.",
     },
     "Check": {
         "ok": "Whether all is well.",

@@ -22,6 +22,7 @@ PARTS = {
         "SkippingSplitter",
         "BlockSplitter",
         "split_lines",
+        "first_line",
         "LineTooLong",
     ),
     "operable.wire.decode": ("LineDecoder", "Offence", "is_object"),

@@ -26,7 +26,7 @@ class WrappedCall:
         self.command = command
         self.inputs = inputs
         self.context = context
-        self.end: ChildEnd | None = None
+        self.end: ChildEnd | None = None  # how the program ended, once it has
         self.foreign = 0  # records that were not what was promised
         self.failure: Fail | None = None  # what the program itself reported as its error
         self.complete: bool | None = None  # what its own end marker said; None: it has none, or has not come
