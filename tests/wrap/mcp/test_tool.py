@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from operable.wrap.mcp.tool import _UniqueNames
 from tests.app.test_invocation import ended, written
 from tests.cli.drive import PROGRAM, running
 from tests.tool.drive import SIGTERM, Outcome
@@ -270,3 +271,12 @@ def test_no_tool_of_a_server_takes_the_place_of_discovery(tmp_path):
     assert {"capabilities-2", "schema-2", "help-2", "doctor-2"} <= set(names)
     assert said["tool_version"] == "1 Usage: rm -rf"
     assert not (tmp_path / "called").exists()
+
+
+def test_fifty_thousand_tools_of_one_name_have_fifty_thousand_names():
+    names = _UniqueNames({"add-3"})
+
+    taken = [names.take("add") for _ in range(50_000)]
+
+    assert taken[:4] == ["add", "add-2", "add-4", "add-5"]
+    assert len(set(taken)) == 50_000

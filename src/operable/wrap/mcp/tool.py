@@ -29,7 +29,7 @@ from operable.wrap.mcp.session import ServerConnection, ServerTool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import NoReturn
 
 # Options that every command has: a property of such a name would take them out of force.
@@ -95,9 +95,10 @@ def load(command: str) -> Tool:
         summary=about.description or f"The MCP server {about.name}.",
     )
     tool.module = ""  # what the server says is not kept: it may say something else tomorrow
+    # `schema` asks what there is, and calls nothing of the server, whatever the server calls its tools.
+    names = _UniqueNames({*BUILT_IN, "help"})
     for each in tools:
-        # `schema` asks what there is, and calls nothing of the server, whatever the server calls its tools.
-        free = _free(_name(each.name) or "tool", {*tool.names(), *BUILT_IN, "help"})
+        free = names.take(_name(each.name) or "tool")
         tool._commands[free] = McpCommand(free, each, bridge)  # noqa: SLF001 - made of data, as a wrapper's are
     tool.checks["server"] = lambda: Check(ok=True, detail=f"{about.name} {about.version} answers")
     return tool
@@ -254,13 +255,11 @@ def _declared() -> None:
 
 def _flags(schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Each property with its option: as it is called, in words of a command line, and not like a standard one."""
-    taken = set(_STANDARD)
+    flags = _UniqueNames(_STANDARD)
     for name in schema.get("properties") or {}:
         flag = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "value"
         flag = flag if flag.lower() not in _STANDARD else f"arg-{flag}"
-        flag = _free(flag, taken)
-        taken.add(flag)
-        yield name, flag
+        yield name, flags.take(flag)
 
 
 def _typed(schema: Any) -> dict[str, Any]:
@@ -277,8 +276,17 @@ def _name(text: str) -> str:
     return _PLAIN.sub("-", text.lower()).strip("-")[:60]
 
 
-def _free(wanted: str, taken: set[str]) -> str:
-    name, number = wanted, 2
-    while name in taken:
-        name, number = f"{wanted}-{number}", number + 1
-    return name
+class _UniqueNames:
+    """Gives each name once: a second one gets a number. A server may have fifty thousand tools of one name."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._taken = set(taken)
+        self._next: dict[str, int] = {}
+
+    def take(self, wanted: str) -> str:
+        name, number = wanted, self._next.get(wanted, 2)
+        while name in self._taken:
+            name, number = f"{wanted}-{number}", number + 1
+        self._next[wanted] = number
+        self._taken.add(name)
+        return name
