@@ -259,3 +259,32 @@ def test_the_configuration_of_a_worktree_counts(tmp_path):
     assert judge(work, "one/pre-commit")
     assert judge(work, "two/pre-commit")
     assert not judge(work, "three/pre-commit")
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "written"),
+    [
+        (".git/hooks", "scripts", "scripts/pre-commit"),
+        (".git/hooks/pre-commit", "tools/check.sh", "tools/check.sh"),
+        (".claude", "shared/claude", "shared/claude/settings.json"),
+        (".claude/skills/deploy/SKILL.md", "docs/deploy.md", "docs/deploy.md"),
+        (".github/workflows", "ci", "ci/build.yml"),
+        ("package.json", "web/manifest", "web/manifest"),
+    ],
+)
+def test_what_an_execution_file_links_to_counts_by_its_other_name(tmp_path, link, target, written):
+    (tmp_path / link).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / link).symlink_to(tmp_path / target)
+
+    assert judge(tmp_path, written)
+    assert not judge(tmp_path, "src/main.py")
+
+
+def test_a_large_store_of_a_program_does_not_hide_a_link(tmp_path):
+    for folder in (".git/objects", ".yarn/cache"):
+        (tmp_path / folder).mkdir(parents=True)
+        for number in range(1100):
+            (tmp_path / folder / str(number)).touch()
+    (tmp_path / ".husky").symlink_to(tmp_path / "scripts")
+
+    assert judge(tmp_path, "scripts/pre-commit")

@@ -138,6 +138,9 @@ _PATTERNS: Final = [
 _CONFIG_LIMIT = 1 << 20
 _CONFIG_DEPTH = 5  # of files that include files; git stops at 10
 _CONFIG_VALUES = 2000  # of one project; each is looked up in the file system
+_LINKS = 2000  # entries of a project that are looked at for links
+_LINK_DEPTH = 3  # `.claude/skills/NAME/SKILL.md`
+_STORES = frozenset({".git", ".hg", ".svn", ".jj", ".yarn", ".direnv", ".bundle"})
 _CONTINUED = re.compile(rb"(?<!\\)((?:\\\\)*)\\\r?\n")
 _SETTING = re.compile(
     rb"(?:^|\])[ \t]*+(?P<name>[a-z][a-z0-9-]*+)[ \t]*+=[ \t]*+(?P<value>(?:\"(?:[^\"\\\n]|\\.)*+\"?|\\.|[^\"\\;#\n])*+)",
@@ -188,10 +191,7 @@ def _named(path: str) -> ExecutionFile | None:
 
 def _configured(workspace: str) -> Iterator[str]:
     """Places that this project itself has given such a meaning: targets of links, the folder of git, of its hooks."""
-    for name in ("AGENTS.md", "CLAUDE.md", "GEMINI.md", ".git"):
-        path = os.path.join(workspace, name)
-        if os.path.islink(path):
-            yield os.path.realpath(path)
+    yield from _linked(workspace, [_LINKS])
     git = os.path.join(workspace, ".git")
     if os.path.isfile(git) and (match := _GITDIR.search(_head_of(git))):
         git = os.path.realpath(os.path.join(workspace, os.fsdecode(match[1])))
@@ -201,6 +201,36 @@ def _configured(workspace: str) -> Iterator[str]:
         for config in _with_includes(os.path.realpath(os.path.join(folder, name)), _CONFIG_DEPTH):
             yield config
             yield from _named_by_config(config, workspace)
+
+
+def _linked(folder: str, left: list[int], above: str = "") -> Iterator[str]:
+    """Where links with a name of the table lead to, at the top of the project and in the folders of the table.
+
+    `left[0]` is the number of entries that may still be looked at. A project that has more gives no further meaning.
+    """
+    try:
+        entries = os.scandir(folder)
+    except OSError:
+        return
+    with entries:
+        for entry in entries:
+            left[0] -= 1
+            if left[0] < 0:
+                return
+            name = f"{above}{entry.name}"
+            if entry.is_symlink():
+                if _named(name) is not None:
+                    yield os.path.realpath(entry.path)
+            elif name.casefold() in (".git", ".git/hooks") or (
+                entry.is_dir(follow_symlinks=False) and _is_small_folder(name)
+            ):
+                yield from _linked(entry.path, left, f"{name}/")
+
+
+def _is_small_folder(name: str) -> bool:
+    """A folder of the table, or below one: not those in which programs keep thousands of files of their own."""
+    top = name.casefold().partition("/")[0]
+    return top in _FOLDERS and top not in _STORES and name.count("/") < _LINK_DEPTH
 
 
 def _with_includes(config: str, depth: int) -> Iterator[str]:
