@@ -65,6 +65,21 @@ def test_a_failure_of_one_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     assert "You said: fine" in said(events)
 
 
+def test_an_approval_after_a_stop_finds_nothing_also_if_the_sub_agent_has_not_noticed_yet(
+    tmp_path: Path,
+) -> None:
+    at_once = "import operable.agent.loop.run as run; run.STOP_GRACE = 0.0; "
+    with AgentProcess(tmp_path, before=at_once) as agent:
+        inner = 'script:\ncall Write {"file_path": "x", "content": "x"}\nsay .'
+        agent.script(_spawn(("a", inner)))
+        agent.approve(agent.until("tool_request")["call_id"])
+        waiting = agent.until("tool_request")["call_id"]
+        agent.send({"type": "stop"})
+        agent.approve(waiting)
+        assert agent.until("error")["error"]["code"] == "protocol_error"
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_stop_ends_them_all(tmp_path: Path) -> None:
     with AgentProcess(tmp_path) as agent:
         inner = 'script:\ncall Write {"file_path": "x", "content": "x"}\nsay .'

@@ -67,7 +67,7 @@ class Round:
 
     def run(self) -> list[ToolOutputBlock]:
         cancellation: Cancellation = self._scene.cancellation
-        with cancellation.waking(lambda: self._happenings.put(None)):
+        with cancellation.waking(self._wake):
             self._announce()
             while len(self._outputs) < len(self._calls):
                 self._start_what_may()
@@ -79,6 +79,11 @@ class Round:
                 elif isinstance(happening, FinishedCall):
                     self._done(happening)
         return [self._outputs[call_id] for call_id in self._calls]
+
+    def _wake(self) -> None:
+        """Cancelled, in the thread that did it: the run may end before this round does, and no answer may come then."""
+        self._desk.withdraw(list(self._calls))
+        self._happenings.put(None)
 
     def _announce(self) -> None:
         """Refuse what cannot be run, ask about what needs a word, queue the rest."""
