@@ -1,15 +1,19 @@
 """What is done to a manifest costs twice as much for twice as many tasks, and not four times."""
 
+import json
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from operable.cli.flow.command import FlowCall
+from operable.cli.flow.executions import planned_run
 from operable.flow.compile.binding import task_digests
 from operable.flow.compile.target import compile_manifest
 from operable.flow.graph.model import graph
 from operable.flow.manifest.lint.rule import lint
 from operable.flow.manifest.validation import validate
+from operable.flow.operation import Parameter
 from operable.flow.run.caller import Caller
 from operable.flow.run.workflow import RunOptions, WorkflowRun
 from operable.flow.scheduler.specs import Handoffs
@@ -61,6 +65,17 @@ def test_twice_as_many_tasks_are_twice_the_work(work):
         return lambda: work(value)
 
     of(10)()  # what is loaded on first use is not counted
+    assert grows_at_most_linearly(of, 60)
+
+
+def test_the_plan_of_a_run_is_twice_the_work_for_twice_as_many_tasks(tmp_path):
+    def of(size: int) -> Any:
+        path = tmp_path / f"{size}.json"
+        path.write_text(json.dumps(large(size)))
+        call = FlowCall("run", ("run",), [(Parameter("manifest"), str(path)), (Parameter("allRoots"), True)])
+        return lambda: list(planned_run(call))
+
+    assert len(of(10)()) == 20
     assert grows_at_most_linearly(of, 60)
 
 

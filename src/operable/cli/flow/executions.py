@@ -8,7 +8,7 @@ from typing import Any
 from operable.cli.flow.command import FlowCall
 from operable.cli.flow.input import addressed, warned
 from operable.cli.flow.work_events import FlowExecution, FlowTask
-from operable.flow.manifest.selection import select
+from operable.flow.manifest.selection import Selected, select
 from operable.flow.run.caller import Caller, bind
 from operable.flow.run.disclosure import disclosed
 from operable.flow.run.executor import ExecOptions, execute, preview
@@ -32,7 +32,7 @@ def planned_execution(call: FlowCall) -> Change[Callable[[], Any]]:
     manifest, task, options = params["manifest"], params["taskId"], exec_options(params)
     with addressed(source):
         shown = preview(manifest, task, by, options)
-        runs = _disclosed(manifest, task, by, options)
+        runs = _disclosed(select(manifest, task, options.workflow_id), by, options)
     place = shown["source"]
 
     def work() -> Any:
@@ -47,9 +47,8 @@ def planned_execution(call: FlowCall) -> Change[Callable[[], Any]]:
     ).carry(work)
 
 
-def _disclosed(manifest: Any, task: str, by: Caller, options: ExecOptions) -> dict[str, Any]:
+def _disclosed(selected: Selected, by: Caller, options: ExecOptions) -> dict[str, Any]:
     """What the task runs, in words, and the agent that a prompt is given to."""
-    selected = select(manifest, task, options.workflow_id)
     bound = bind(selected, by, timeout_ms=options.timeout_ms, instance_id=options.instance_id)
     return disclosed(selected, bound) | ({"agent": options.agent} if options.agent else {})
 
@@ -95,7 +94,7 @@ def planned_run(call: FlowCall) -> Iterator[Change[WorkflowRun] | Warn]:
             yield Change(
                 "run",
                 f"{task['source']['workflow_id']}/{task['source']['task_id']}",
-                runs=_disclosed(manifest, task["source"]["task_id"], by, options.each),
+                runs=_disclosed(run.select(task["source"]["task_id"]), by, options.each),
                 task={name: value for name, value in task.items() if name not in _OF_PLAN},
             ).carry(run)
 

@@ -79,6 +79,10 @@ class WorkflowRun:
     def result(self) -> Json:
         return self._result(self.records, dry_run=False)
 
+    def select(self, task_id: str) -> Selected:
+        """One task of this run. The manifest was validated and expanded once, for all of them."""
+        return Selected(self._original, self._expanded, self._graph.workflow, self._graph.tasks[task_id])
+
     def preview(self) -> Json:
         """Every task that could run, once. Nothing is run, and no condition is looked at."""
         tasks = []
@@ -128,9 +132,8 @@ class WorkflowRun:
         return record
 
     def _attempt(self, record: Json, task: Json) -> Json:
-        selected = Selected(self._original, self._expanded, self._graph.workflow, task)
         try:
-            answer = execute_selected(selected, self._caller, self._options.each)
+            answer = execute_selected(self.select(task["id"]), self._caller, self._options.each)
         except FlowError as problem:
             error = {"message": problem.message, "code": problem.flow_code, **problem.details}
             return {
