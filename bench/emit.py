@@ -1,4 +1,4 @@
-"""How dear it is to write an AOI stream: search hits against `rg --json` for the same hits, and memory over many events.
+"""The cost of writing an AOI stream: search hits against `rg --json` for the same hits, and memory over many events.
 
 - hits: a tool on the SDK (`bench/_grep.py`) finds the lines with a word in a file and emits one `match` event for each,
   with path, line number, column, text and submatches; `rg --json` does the same. Every line is a hit, so that emitting is

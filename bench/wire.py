@@ -1,4 +1,4 @@
-r"""How dear it is to read an AOI stream: prints each measured ratio beside its target.
+r"""The cost of reading an AOI stream: prints each measured ratio beside its target.
 
 Contestants take turns in rounds; a figure is the median over the rounds of the ratio within one round, in CPU time, so
 that a busy machine disturbs all of them alike. `python bench/wire.py --quick` does a tenth of the work, which flatters

@@ -2,16 +2,20 @@
 
 import gc
 import os
+import shutil
 import signal
+import sys
 from collections import defaultdict
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-from tests import needs, skips
+from tests import bytecode, needs, skips
+from tests.cost import CostLog
 from tests.order import dealt
-from tests.weight import is_heavy
+from tests.weight import asked_seconds, is_heavy
 
 # No stopwatch in tests, and that includes the one that hypothesis brings: 200 ms for an example by default.
 settings.register_profile("operable", deadline=None)
@@ -38,6 +42,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="keep what tests/wrap/test_lint.py and tests/agents/test_agent_rules.py find, for the pages of docs/reference that"
         " show it, instead of comparing with it",
     )
+    parser.addoption(
+        "--costs",
+        type=Path,
+        metavar="FILE",
+        help="append what each test costs (`python -m tests.cost FILE` ranks)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if path := config.getoption("--costs"):
+        config.pluginmanager.register(CostLog(path))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -52,6 +67,23 @@ def _private_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+def interpreter_first(path: str) -> str:
+    """A search path that leads to an interpreter, and not to what only chooses one.
+
+    The `python3` of pyenv is a shell script: it costs five times what the start of the interpreter costs that it chooses, and
+    thousands of programs of the tests begin with `#!/usr/bin/env python3`.
+    """
+    found = shutil.which("python3", path=path)
+    if found is None:
+        return path
+    with open(found, "rb") as file:
+        if file.read(2) != b"#!":
+            return path
+    return os.pathsep.join((os.path.dirname(os.path.realpath(sys.executable)), path))
+
+
+os.environ["PATH"] = interpreter_first(os.environ.get("PATH", os.defpath))
+
 # Whoever starts the tests in the background of a script (CI, nohup) has SIGINT ignored, and so would every process that
 # the tests start and interrupt: an ignored signal is inherited, a handled one is back to its default after exec.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -62,6 +94,10 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Collect without looking for garbage: thousands of tests are made, and all of them stay until the end."""
     gc.disable()
+    if (worker := getattr(session.config, "workerinput", None)) is not None:
+        bytecode.write_share(
+            session.config, int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+        )
     try:
         return (yield)
     finally:
@@ -82,12 +118,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = set(heavy)
         items[:] = [item for item in items if item not in left_out]
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
-    items[:] = dealt(items, workers, _limit)
-
-
-def _limit(item: pytest.Item) -> float:
-    mark = item.get_closest_marker("timeout")
-    return float(mark.args[0]) if mark is not None and mark.args else 0.0
+    items[:] = dealt(items, workers, asked_seconds)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

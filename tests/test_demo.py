@@ -28,11 +28,20 @@ def surroundings(directory: Path, **variables: str) -> dict[str, str]:
     }
 
 
-def on_a_terminal(environment: Mapping[str, str]) -> tuple[int, str]:
+# One chapter with one command: what the demo prints passes through the same three methods everywhere.
+PART = """
+import runpy, sys, tempfile
+show = runpy.run_path(sys.argv[1])["Show"](tempfile.gettempdir())
+show.chapter("A title", "A reason.")
+show.run("exit 3", status=3)
+"""
+
+
+def on_a_terminal(environment: Mapping[str, str], *words: str) -> tuple[int, str]:
     """Status and output of the demo when a person looks at it."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, str(DEMO)], env=environment, stdin=theirs, stdout=theirs, stderr=theirs
+        [sys.executable, *words, str(DEMO)], env=environment, stdin=theirs, stdout=theirs, stderr=theirs
     ) as demo:
         os.close(theirs)
         seen = b""
@@ -66,13 +75,21 @@ def test_the_demo_shows_the_main_job_and_leaves_nothing_behind(tmp_path):
     assert not any((tmp_path / "home").iterdir())
 
 
+def test_a_terminal_gets_colour(tmp_path):
+    status, seen = on_a_terminal(surroundings(tmp_path, TERM="xterm"))
+
+    assert status == 0
+    assert ESCAPE.search(seen)
+
+
 @pytest.mark.parametrize(
     "variables, coloured", [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)]
 )
-def test_a_terminal_gets_colour_unless_somebody_objects(tmp_path, variables, coloured):
-    status, seen = on_a_terminal(surroundings(tmp_path, **{"TERM": "xterm", **variables}))
+def test_a_terminal_gets_no_colour_where_somebody_objects(tmp_path, variables, coloured):
+    status, seen = on_a_terminal(surroundings(tmp_path, **{"TERM": "xterm", **variables}), "-c", PART)
 
     assert status == 0
+    assert "exit status 3" in seen
     assert bool(ESCAPE.search(seen)) is coloured
 
 

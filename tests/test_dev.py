@@ -5,8 +5,10 @@ import importlib.util
 import re
 import subprocess
 import sys
+from importlib import metadata
 
 import pytest
+from packaging.requirements import Requirement
 
 from tests.documentation import ROOT
 
@@ -64,7 +66,7 @@ def test_the_lock_pins_every_package_by_hash_and_names_no_index(source):
     assert source.package_names(lock) >= {"msgspec", "rich", "jsonschema-rs", "pip", "hatchling", "pytest"}
     assert "://" not in lock
     for pin in re.split(r"\n(?=\S)", lock):
-        assert re.match(r"[\w.-]+==", pin)
+        assert re.match(r"[\w.-]+(\[[\w, -]+\])?==", pin)
         assert "--hash=sha256:" in pin
 
 
@@ -74,6 +76,37 @@ def test_a_package_is_the_same_however_its_name_is_written(source):
         == source.package_names("ruamel-yaml==2\n")
         == {"ruamel-yaml"}
     )
+
+
+def test_a_package_that_is_pinned_with_extras_is_not_surplus(source):
+    assert source.package_names("psycopg[binary]==3.3.8\n") == {"psycopg"}
+
+
+def test_every_extra_that_a_locked_package_asks_for_is_in_the_lock(source):
+    """Pip refuses, with hashes, an extra of a package that is pinned without it."""
+    lock = (ROOT / "requirements.lock").read_text("utf-8")
+
+    pinned = set(re.findall(r"^[\w.-]+(?:\[[\w, -]+\])?(?===)", lock, re.MULTILINE))
+
+    asked = {
+        f"{name}[{', '.join(sorted(extras))}]" for name, extras in asked_extras(source.package_names(lock))
+    }
+    assert "psycopg[binary]" in asked
+    assert asked <= pinned
+
+
+def asked_extras(locked):
+    """The extras that installed packages of the lock ask of other packages, here and now."""
+    for name in locked:
+        try:
+            requirements = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:
+            continue  # for another platform or Python
+        for text in requirements:
+            requirement = Requirement(text)
+            applies = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+            if requirement.extras and applies:
+                yield requirement.name.lower(), requirement.extras
 
 
 def test_a_changed_lock_changes_the_stamp(source, tmp_path, monkeypatch):

@@ -38,42 +38,28 @@ def search(words: str, *, times: int = 10, kind: Literal["a", "b"] = "a", page: 
         yield Hit(rank=rank, title=f"{words} é \\n {rank}")
 """
 
-# Declaring the tool, and ending the process.
+# Declaring the tool with its events and a `Page`, and ending the process.
 ALWAYS = {
-    *("operable", "operable.tool", "operable.tool.tool", "operable.tool.json_text", "operable.tool.process"),
-    *("operable.tool.declare", "operable.tool.declare.declaration", "operable.tool.declare.kinds"),
-    "operable.tool.declare.records",
+    *("operable", "operable.tool", "operable.tool.tool", "operable.tool.process"),
+    *("operable.tool.declaration", "operable.tool.kinds", "operable.tool.records"),
 }
 ERRORS = {"operable.kernel", "operable.kernel.errors"}
 BUILDING = {
     *("_json", "operable.spec", "operable.spec.framework_events", "operable.tool.discovery"),
-    *("operable.tool.discovery.commands", "operable.tool.discovery.document"),
-    *("operable.tool.discovery.schema", "operable.tool.prebuilt"),
-    "operable.tool.declare.signature",
+    *("operable.tool.discovery.commands", "operable.tool.discovery.schema", "operable.tool.document"),
+    *("operable.tool.annotations", "operable.tool.encoders", "operable.tool.signature"),
     *("operable.state", "operable.state.cache"),  # once: what was built is kept
 }
 CALL = {
     "gc",  # switched off while a command starts
+    "operable.tool.annotations",  # for the `Literal` of one option
+    *("operable.tool.arguments", "operable.tool.front", "operable.tool.interrupt", "operable.tool.outflow"),
     *(
-        "operable.tool.parse",
-        "operable.tool.parse.arguments",
-        "operable.tool.parse.convert",
-        "operable.tool.front",
+        "operable.tool.runner",
+        "operable.tool.signature",
+        "operable.tool.supervision",
+        "operable.tool.writer",
     ),
-    *(
-        "operable.tool.run",
-        "operable.tool.run.interrupt",
-        "operable.tool.run.runner",
-        "operable.tool.run.state",
-        "operable.tool.run.supervision",
-    ),
-    *(
-        "operable.tool.emit",
-        "operable.tool.emit.outflow",
-        "operable.tool.emit.sinks",
-        "operable.tool.emit.writer",
-    ),
-    "operable.tool.declare.signature",
 }
 NAMES = {"operable.kernel.redact", "operable.kernel.redact.names"}
 # The watch over a run takes its first look after some milliseconds, which a busy machine makes of the shortest run.
@@ -84,15 +70,8 @@ BUDGETS = {
     "capabilities --output json": BUILDING
     | ERRORS
     | {
-        *(
-            "operable.tool.parse",
-            "operable.tool.parse.arguments",
-            "operable.tool.discovery.capabilities",
-            "operable.tool.parse.convert",
-            "operable.tool.discovery.help_text",
-            "operable.tool.declare.review",
-        ),
-        "operable.tool.discovery.versions",
+        *("operable.tool.arguments", "operable.tool.discovery.capabilities"),
+        *("operable.tool.discovery.help_text", "operable.tool.discovery.versions"),
     },
     "search x --output jsonl": CALL | ERRORS,
     # An option of the tool's own might be a secret.
@@ -101,7 +80,14 @@ BUDGETS = {
     "search x --limit 3 --output jsonl": CALL
     | ERRORS
     | NAMES
-    | {"_json", "binascii", "operable.kernel.canonical", "operable.tool.run.cursor", SHA256},
+    | {
+        "_json",
+        "binascii",
+        "operable.kernel.canonical",
+        "operable.tool.run",
+        "operable.tool.run.cursor",
+        SHA256,
+    },
 }
 
 
@@ -149,7 +135,7 @@ def test_a_kept_document_is_served_by_one_module_and_a_file(package, name):
 
     found = beyond_the_interpreter(package, name, "--output", "json")
 
-    assert found == ALWAYS | {"operable.tool.prebuilt"}
+    assert found == ALWAYS | {"operable.tool.document"}
 
 
 def test_the_version_is_told_without_looking_for_a_command(package):
@@ -184,6 +170,17 @@ def test_what_is_refused_or_explained_in_machine_mode_starts_no_libraries_of_oth
 @pytest.mark.parametrize("module", ["operable", "operable.kernel.errors", "operable.tool"])
 def test_loading_the_hot_path_loads_nothing_heavy(module):
     assert imported(f"import {module}") & HEAVY == set()
+
+
+def test_a_session_starts_without_the_reader_of_shell_lines():
+    """Twelve milliseconds; the first command line that is judged loads it."""
+    found = imported("import operable.host.policy.gate, operable.host.session.client_methods")
+
+    assert "operable.host.policy.pattern" in found
+    assert {name for name in found if name.startswith("operable.host.policy.shell.")} == {
+        "operable.host.policy.shell.command_context",
+        "operable.host.policy.shell.text",
+    }
 
 
 @pytest.mark.needs("git")

@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "operable"
 # Bytes to values and back: no clock, no randomness, no processes (architecture.md of the project).
 SANS_IO = [
+    "engine.lifecycle",
+    "engine.schedule",
     "kernel",
     "spec",
     "wire",

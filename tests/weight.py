@@ -1,7 +1,7 @@
 """Which tests start processes: `./dev test --fast` leaves them out.
 
 A file of tests is heavy when it can reach what starts a process through the modules of tests that it imports, or when it
-imports a part of the product whose business that is. A test is heavy when it asks for a program or for time, too. What is
+imports a part of the product whose business that is. A test is heavy when it asks for a program or for more time, too. What is
 left decides, parses, judges and renders, and is run in two minutes.
 """
 
@@ -24,10 +24,16 @@ _PARTS = (
 
 
 def is_heavy(item: pytest.Item) -> bool:
-    if any(item.iter_markers("needs")) or any(item.iter_markers("timeout")):
+    if any(item.iter_markers("needs")) or asked_seconds(item) > float(item.config.getini("timeout")):
         return True
     module = getattr(item, "module", None)
     return module is not None and _starts(module.__name__)
+
+
+def asked_seconds(item: pytest.Item) -> float:
+    """The time limit that a test has of its own; 0 where it has that of all."""
+    mark = item.get_closest_marker("timeout")
+    return float(mark.args[0]) if mark is not None and mark.args else 0.0
 
 
 @cache

@@ -1,7 +1,8 @@
 """Ways to break a module: each is one small change of its source after which it does something else.
 
 Points are found in the syntax tree and replaced in the text, so that the rest of the file stays as it is. Where a change
-could not matter (docstrings, annotations, imports for type checkers, what is asserted) nothing is changed.
+could not matter (docstrings, annotations, imports for type checkers, what is asserted) nothing is changed. A larger number
+is multiplied: a limit that is one higher is the same limit.
 """
 
 import ast
@@ -20,6 +21,15 @@ _OPPOSITES: dict[type[ast.cmpop], ast.cmpop] = {
     ast.In: ast.NotIn(),
     ast.NotIn: ast.In(),
 }
+# Of a clock or a deadline only the side matters: no test is there at the very moment.
+_REVERSED: dict[type[ast.cmpop], ast.cmpop] = {
+    ast.Lt: ast.GtE(),
+    ast.LtE: ast.Gt(),
+    ast.Gt: ast.LtE(),
+    ast.GtE: ast.Lt(),
+}
+_CLOCKS = {"monotonic", "time", "now", "deadline"}
+_LARGE = 10
 
 
 @dataclass(frozen=True)
@@ -68,7 +78,9 @@ def compiles(source: bytes) -> bool:
 def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:
     """What is changed, how that is called, and the new text; of this node and of all in it that can matter."""
     match node:
-        case ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.Assert() | ast.Import() | ast.ImportFrom():
+        case ast.If(test=ast.Name(id="TYPE_CHECKING")) | ast.Assign(targets=[ast.Name(id="TYPE_CHECKING")]):
+            return
+        case ast.Assert() | ast.Import() | ast.ImportFrom():
             return
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
             yield test, "negate a condition", f"(not ({ast.unparse(test)}))"
@@ -79,17 +91,24 @@ def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:
         case ast.Expr(value=ast.Call() | ast.Await()):
             yield node, "do not call", "pass"
         case ast.Compare(ops=[operator]):
-            opposite = ast.Compare(node.left, [_OPPOSITES[type(operator)]], node.comparators)
-            yield node, "compare the other way", f"({ast.unparse(opposite)})"
+            other_way = _REVERSED if _has_clock(node) else _OPPOSITES
+            opposite = other_way.get(type(operator), _OPPOSITES[type(operator)])
+            changed = ast.Compare(node.left, [opposite], node.comparators)
+            yield node, "compare the other way", f"({ast.unparse(changed)})"
         case ast.BoolOp():
             other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
             yield node, "swap and and or", f"({ast.unparse(ast.BoolOp(other, node.values))})"
         case ast.Constant(value=bool(value)):
             yield node, "flip a constant", repr(not value)
         case ast.Constant(value=int(value)):
-            yield node, "change a number", f"({value + 1})"
+            yield node, "change a number", f"({value + 1 if value < _LARGE else value * 4})"
     for child in _parts(node):
         yield from _changes(child)
+
+
+def _has_clock(node: ast.AST) -> bool:
+    names = {getattr(each, "attr", getattr(each, "id", "")) for each in ast.walk(node)}
+    return not names.isdisjoint(_CLOCKS)
 
 
 def _is_empty(value: ast.expr) -> bool:

@@ -8,6 +8,7 @@ stays unlisted.
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import NamedTuple
@@ -37,14 +38,15 @@ class _Scope(NamedTuple):
     passed: dict[str, tuple[ast.expr, "_Scope"]]
 
 
-def failures(root: Path) -> list[Failure]:
+@cache
+def failures(root: Path) -> tuple[Failure, ...]:
     """Of all modules below a folder, sorted by code."""
     found = [
         failure
         for path in sorted(root.rglob("*.py"))
         for failure in _of_module(ast.parse(path.read_text("utf-8")), path.relative_to(root).as_posix())
     ]
-    return sorted(set(found))
+    return tuple(sorted(set(found)))
 
 
 class _Constants(ast.NodeTransformer):

@@ -238,7 +238,7 @@ MECHANISMS = (
     ),
     Mechanism(
         "changes with a payload",
-        ("operable.tool.declare.framework",),
+        ("operable.tool.framework",),
         "use operable.tool.Change.carry",
         subclasses("Change"),
     ),
@@ -272,7 +272,7 @@ MECHANISMS = (
         "caches by fingerprint",
         # The SDK reads what `state.cache` has written without loading it; the keeper of trees talks to its host so.
         (
-            *("operable.state.cache", "operable.tool.prebuilt"),
+            *("operable.state.cache", "operable.tool.document"),
             *("operable.proc.tree.session_process", "operable.proc.tree.keeper"),
         ),
         "use operable.state.cache",

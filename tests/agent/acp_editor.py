@@ -1,16 +1,30 @@
-"""An editor, as far as the agent can tell: the client of the official SDK, in front of a real `operable-agent --acp`."""
+"""An editor, as far as the agent can tell: the client of the official SDK, in front of a real `operable-agent --acp`.
+
+The process is a fork of one that has the agent imported (`tests.cli.forks`): its imports cost more than a whole scene.
+Where the start or the end of a process is the point, it is started anew (`started=True`, and tests/agent/test_front.py).
+"""
 
 import asyncio
 import os
+import signal
 import sys
-from collections.abc import Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import acp
 from acp import schema
+from acp.transports import default_environment, spawn_stdio_transport
 
+from tests.cli.forks import Prepared, Program, begin
+
+LINE = 8 * 1024 * 1024
+# Imported when a server starts: what the agent imports before the first answer, and none of the SDKs of providers.
+AGENT_FORKS = Program(
+    "operable.agent.front", Prepared(("operable.agent", "operable.offer", "acp"), at_start=())
+)
 AGENT = [sys.executable, "-c", "from operable.agent.front import main; main()", "--acp"]
 PATIENCE = 100.0  # seconds; what takes longer has hung, also on a busy machine
 LIMIT = 160.0  # for a whole scene; below that of the tests that import it
@@ -71,29 +85,78 @@ class Editor:
 
 
 @asynccontextmanager
-async def editing(tmp_path: Path, *flags: str, answer: Any = "allow_once", env: dict[str, str] | None = None):
+async def editing(
+    tmp_path: Path,
+    *flags: str,
+    answer: Any = "allow_once",
+    env: dict[str, str] | None = None,
+    started: bool = False,
+):
     """(editor, connection) around a process of the agent, initialised, with a state folder of the test's own."""
     editor = Editor(answer)
     flags = flags or ("--offline",)
     environment = {
+        **default_environment(),
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),
         "OPERABLE_HOME": str(tmp_path / "state"),
         **(env or {}),
     }
-    limits = {"limit": 8 * 1024 * 1024}
-    async with acp.spawn_agent_process(
-        editor,  # type: ignore[arg-type]  # only the methods that the agent calls
-        *AGENT,
-        *flags,
-        env=environment,
-        cwd=str(tmp_path),
-        transport_kwargs=limits,
-        use_unstable_protocol=True,
-    ) as (connection, process):
-        editor.process = process  # type: ignore[attr-defined]
-        editor.hello = await asyncio.wait_for(connection.initialize(protocol_version=1), PATIENCE)  # type: ignore[attr-defined]
-        yield editor, connection
+    argv, cwd = ["-c", "--acp", *flags], str(tmp_path)
+    # A key is taken out of the environment by another start of the program, which a fork is not.
+    forked = None if started or env else begin(argv, env=environment, cwd=cwd, program=AGENT_FORKS)
+    streams: AbstractAsyncContextManager[tuple[asyncio.StreamReader, asyncio.StreamWriter, Any]]
+    if forked is None:
+        streams = spawn_stdio_transport(*AGENT, *flags, env=environment, cwd=cwd, limit=LINE)
+    else:
+        streams = _streams(forked)
+    async with streams as (reader, writer, process):
+        connection = acp.connect_to_agent(
+            editor,  # type: ignore[arg-type]  # only the methods that the agent calls
+            writer,
+            reader,
+            use_unstable_protocol=True,
+        )
+        try:
+            editor.process = process  # type: ignore[attr-defined]
+            editor.hello = await asyncio.wait_for(connection.initialize(protocol_version=1), PATIENCE)  # type: ignore[attr-defined]
+            yield editor, connection
+        finally:
+            await connection.close()
+
+
+@asynccontextmanager
+async def _streams(
+    forked: list[int],
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter, None]]:
+    """The streams of a fork. It ends by itself when its stdin does, or the test fails."""
+    loop = asyncio.get_running_loop()
+    stdin, *reading = forked
+    readers, transports = [], []
+    for descriptor in reading:
+        reader = asyncio.StreamReader(limit=LINE)
+        transport, _ = await loop.connect_read_pipe(
+            partial(asyncio.StreamReaderProtocol, reader), os.fdopen(descriptor, "rb", 0)
+        )
+        readers.append(reader)
+        transports.append(transport)
+    writing, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(stdin, "wb", 0)
+    )
+    stdout, _, told = readers
+    pid = int(await asyncio.wait_for(told.readline(), PATIENCE))
+    try:
+        yield stdout, asyncio.StreamWriter(writing, protocol, None, loop), None
+    finally:
+        writing.close()
+        try:
+            await asyncio.wait_for(told.readline(), PATIENCE)
+        except TimeoutError:
+            os.kill(pid, signal.SIGKILL)
+            raise
+        finally:
+            for transport in transports:
+                transport.close()
 
 
 def run(scene: Any) -> Any:

@@ -3,9 +3,11 @@
 import json
 import os
 import queue
+import select
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Self
@@ -138,6 +140,15 @@ class AgentProcess:
     def _read_errors(self) -> None:
         assert self.process.stderr is not None
         self.stderr = self.process.stderr.read()
+
+
+def text_in(path: Path) -> str:
+    """What is in a file, as soon as there is something."""
+    deadline = time.monotonic() + LIMIT
+    while not (path.exists() and path.read_text().strip()):
+        assert time.monotonic() < deadline, path
+        select.select([], [], [], 0.01)
+    return path.read_text()
 
 
 def said(events: list[Event]) -> str:

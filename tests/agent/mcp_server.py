@@ -43,8 +43,8 @@ if __name__ == "__main__":
         with open(gate) as file:  # a FIFO: wait until the test opens it
             file.read()
     if ready := os.environ.get("READY"):
-        with open(ready, "w"):
-            pass
+        with open(ready, "w") as file:
+            file.write("ready")
     if sys.argv[1] == "stdio":
         server.run("stdio")
     elif sys.argv[1] == "sse":

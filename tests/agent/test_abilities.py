@@ -5,16 +5,23 @@ import os
 import shutil
 import threading
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from operable.agent.assembly import tools
 from operable.agent.loop.round import excerpt
 from tests.agent.scene import scene, use
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
+
+
+def test_no_built_in_tool_takes_a_word_that_it_does_not_know(tmp_path: Path) -> None:
+    for name, ability in tools({"workspace": str(tmp_path)}, {}).items():
+        assert ability.schema["additionalProperties"] is False, name
 
 
 def test_read_numbers_lines_from_one_and_says_what_is_left(tmp_path: Path) -> None:
@@ -82,6 +89,35 @@ def test_write_overwrites_nothing_that_the_model_has_not_seen(tmp_path: Path) ->
     assert use("read", given, file_path="f.txt").ok
     assert use("write", given, file_path="f.txt", content="four\n").ok
     assert file.read_text() == "four\n"
+
+
+def _rewrite(file: Path) -> None:
+    file.write_text("two\n")
+
+
+def _exchange(file: Path) -> None:
+    other = file.with_name("other")
+    other.write_text("two\n")
+    other.replace(file)
+
+
+@pytest.mark.parametrize("change", [_rewrite, _exchange])
+def test_a_file_of_the_same_size_and_time_is_not_taken_for_the_one_that_was_read(
+    change: Callable[[Path], None], tmp_path: Path
+) -> None:
+    file, given = tmp_path / "f.txt", scene(tmp_path)
+    file.write_text("one\n")
+    assert use("read", given, file_path="f.txt").ok
+    before = file.stat()
+    change(file)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    for refused in (
+        use("write", given, file_path="f.txt", content="three\n"),
+        use("edit", given, file_path="f.txt", old_string="two", new_string="three"),
+    ):
+        assert (refused.ok, "has changed since it was read" in refused.output) == (False, True)
+    assert file.read_text() == "two\n"
+    assert "two" in use("read", given, file_path="f.txt").output  # and not "unchanged"
 
 
 def test_edit_wants_a_file_that_was_read_and_has_not_changed(tmp_path: Path) -> None:

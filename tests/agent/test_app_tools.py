@@ -12,7 +12,7 @@ from operable.agent.tool.ability import Ability
 from operable.agent.tool.offers import app_tools
 from operable.app.trust import Approvals
 from operable.kernel.errors import Fail
-from tests.agent.agent_process import LIMIT, AgentProcess, of_type
+from tests.agent.agent_process import LIMIT, AgentProcess, of_type, text_in
 from tests.agent.scene import scene
 from tests.app.making import approved, made
 
@@ -56,10 +56,7 @@ def test_a_stop_ends_the_application(tmp_path: Path) -> None:
     answers = []
     thread = threading.Thread(target=lambda: answers.append(tools["todo_list"].run({}, here)))
     thread.start()
-    pid = tmp_path / "todo/pid"
-    while not pid.exists() or not pid.read_text():
-        pass
-    process = os.pidfd_open(int(pid.read_text()))
+    process = os.pidfd_open(int(text_in(tmp_path / "todo/pid")))
     here.cancellation.cancel()
     thread.join(LIMIT)
     assert answers[0].output == "Stopped"

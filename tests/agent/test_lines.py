@@ -6,8 +6,7 @@ import threading
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.agent.command_lines import CommandLines
-from operable.agent.outlet import LineOutlet
+from operable.agent.standard_streams import CommandLines, LineOutlet
 from operable.wire.lines import LineTooLong
 from tests.agent.agent_process import LIMIT
 

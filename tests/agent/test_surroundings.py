@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agent.agent_process import LIMIT, AgentProcess, of_type, problems, said
+from tests.agent.agent_process import LIMIT, AgentProcess, of_type, problems, said, text_in
 from tests.requirement import requirement
 
 WRITE = 'call Write {"file_path": "%s", "content": "x"}'
@@ -164,8 +164,7 @@ def test_tools_that_ignore_signals_end_with_the_agent(tmp_path: Path, options: t
             f'call Bash {{"command": "trap \'\' INT TERM HUP; (setsid sleep {seconds} & echo $! > pid); sleep 600"}}'
         )
         agent.until("tool_running")
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text().strip():
-            pass
+        text_in(tmp_path / "pid")
         handle = os.pidfd_open(_sleeper(seconds))  # the number in the file is one of its own namespace
         agent.process.kill()
         agent.wait()
@@ -226,13 +225,23 @@ def test_logs_go_to_stderr_without_secrets_and_only_as_far_as_wanted(tmp_path: P
         assert b"hunter22" not in agent.stderr
 
 
-def test_the_newer_name_of_bash_and_of_its_argument_are_understood(tmp_path: Path) -> None:
+def test_a_call_by_another_name_of_a_tool_is_reported_by_its_own(tmp_path: Path) -> None:
     with AgentProcess(tmp_path) as agent:
         agent.script('call ExecCommand {"cmd": "echo $((6 * 7))"}', "say {result}")
         request = agent.until("tool_request")
-        assert (request["tool"]["name"], request["tool"]["category"]) == ("ExecCommand", "exec")
+        assert (request["tool"]["name"], request["tool"]["category"]) == ("Bash", "exec")
+        assert request["tool"]["args"] == {"command": "echo $((6 * 7))"}
         agent.approve(request["call_id"])
         assert "42" in said(agent.answer())
+
+
+def test_a_call_that_needs_no_approval_is_reported_with_its_arguments(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path, "--auto-approve") as agent:
+        agent.script('call ExecCommand {"cmd": "echo hello"}', "say done")
+        running = agent.until("tool_running")
+        agent.answer()
+    assert running["tool_name"] == "Bash"
+    assert (running["tool"]["name"], running["tool"]["args"]) == ("Bash", {"command": "echo hello"})
 
 
 def test_an_image_that_comes_along_reaches_the_model_and_the_rest_is_named(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_a_second_message_is_refused_and_does_not_disturb_the_first(tmp_path: Pa
 @pytest.mark.parametrize(
     ("steps", "wait_for"),
     [
-        (("say Once upon a time", "wait 600"), "text_delta"),
+        (("say Once upon a time", "wait 600", "say never"), "text_delta"),
         (('call Bash {"command": "echo $$ > pid; trap \'\' INT TERM; sleep 600"}',), "tool_running"),
         ((WRITE % "never",), "tool_request"),
     ],

@@ -2,16 +2,24 @@
 
 What happened is looked up in the world, never in what the agent or the host says: whether a file is there or gone, whether
 somebody connected to the address. A call that must not happen is looked up again when its session is over.
+
+The start of an agent costs seconds, and an agent never sees the rules: the gate of the session decides. So one session of an
+agent plays all rounds. Between two rounds its gate gets the rules of the next one, after the check that a start makes of
+them. `--live` and `--keep-verdicts` start one session for each round (`matrix`); the kept verdicts hold for both ways.
 """
 
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
+
 from operable.host import Ask, Decision, Policy, Session
+from operable.host.start.choices import arm_for, check_rules
+from operable.host.start.options import StartOptions
 from operable.kernel.errors import Fail
 from operable.testing.models import ModelServer
 from tests.agents.loopback import SHORT_LIVED, environment
@@ -75,39 +83,58 @@ class Scene:
         self.answer = False
 
     @property
+    def mode(self) -> str | None:
+        return self.subject.mode or None
+
+    @property
     def places(self) -> dict[str, str]:
         """What stands before the name of a cell's file in a pattern."""
         address = f"http://127.0.0.1:{self.listener.port}/"
         return {**dict.fromkeys(ACTIONS, ""), "fetch": address, "outside": f"{self.elsewhere}/"}
 
-    async def played(self, wanted: Round) -> dict[Cell, str]:
-        """What became of each cell; a session that is refused whole is tried again, action by action."""
-        try:
-            return await self._cells(wanted)
-        except Fail as failure:
-            if failure.code != "AGENT_NEVER_ASKS":
-                raise
-        parts = list(wanted.alone())
-        if len(parts) == 1:
-            return dict.fromkeys(wanted.cells, REFUSED)
+    async def played(self, numbers: Sequence[int]) -> dict[Cell, str]:
+        """What became of each cell of these rounds, in one session as long as it lasts."""
         found: dict[Cell, str] = {}
-        for part in parts:
-            found |= await self.played(part)
-        return found
-
-    async def _cells(self, wanted: Round) -> dict[Cell, str]:
-        found: dict[Cell, str] = {}
-        left = list(wanted.cells)
-        while left:
-            # The alarm ends a session; what is left is tried in another one.
-            async with self.started(wanted.policy) as session:
-                while left and session.status == "running":
-                    found[left[0]] = await self._cell(session, left[0])
-                    del left[0]
+        waiting: list[tuple[Listener, Policy, Cell]] = []
+        async with contextlib.AsyncExitStack() as stack:
+            for number in numbers:
+                # An address of its own: whoever connects did so for a cell of this round.
+                self.listener = await stack.enter_async_context(Listener())
+                for part in await self._parts(list(rounds(self.subject.ways, self.places))[number]):
+                    if await self._is_refused(part):
+                        found |= dict.fromkeys(part.cells, REFUSED)
+                    else:
+                        waiting += ((self.listener, part.policy, cell) for cell in part.cells)
+            while waiting:
+                # The alarm ends a session; what is left is tried in another one.
+                async with self.started(waiting[0][1]) as session:
+                    while waiting and session.status == "running":
+                        self.listener, policy, cell = waiting.pop(0)
+                        session._context.gate.policy = policy
+                        found[cell] = await self._cell(session, cell)
         for cell, seen in found.items():
             if seen == DENIED and cell.action != "fetch" and self._happened(cell, 0):
                 found[cell] = PASSED
         return found
+
+    async def _parts(self, wanted: Round) -> list[Round]:
+        """The round; where a session with its rules is refused, each of its actions alone."""
+        return list(wanted.alone()) if await self._is_refused(wanted) else [wanted]
+
+    async def _is_refused(self, wanted: Round) -> bool:
+        """Whether no session starts with these rules. A refusal comes before the agent is started, so it is asked for."""
+        manifest, options = self.handle.manifest, StartOptions(policy=wanted.policy, mode=self.mode)
+        # A gate that takes over these rules is then as it would be from a start with them (`start/assembly.py`).
+        assert wanted.policy.asks
+        try:
+            check_rules(manifest, arm_for(manifest), options)
+        except Fail:
+            with pytest.raises(Fail) as refusal:
+                async with self.started(wanted.policy):
+                    pass
+            assert refusal.value.code == "AGENT_NEVER_ASKS"
+            return True
+        return False
 
     @contextlib.asynccontextmanager
     async def started(self, policy: Policy, mode: str = "") -> AsyncIterator[Session]:
@@ -118,7 +145,7 @@ class Scene:
             on_ask=self._asked,
             may_install=False,
             timeout=START_LIMIT,
-            mode=mode or self.subject.mode or None,
+            mode=mode or self.mode,
         )
         try:
             yield session
@@ -159,18 +186,20 @@ class Scene:
         return (folder / cell.name).exists() != (cell.action == "delete")
 
 
-async def matrix(subject: Subject, root: Path, models: ModelServer) -> dict[Cell, str]:
-    """The whole row of one agent."""
+async def matrix(
+    subject: Subject, root: Path, models: ModelServer, *, apart: bool = False
+) -> dict[Cell, str]:
+    """The whole row of one agent; `apart`: each round in a session that is started with its rules."""
     turns = asyncio.Semaphore(AT_ONCE)
 
-    async def play(number: int) -> dict[Cell, str]:
-        # An address of its own: whoever connects did so for a cell of this session.
-        async with turns, Listener() as listener:
-            scene = Scene(subject, root / str(number), models, listener)
-            return await scene.played(list(rounds(subject.ways, scene.places))[number])
+    async def play(numbers: Sequence[int]) -> dict[Cell, str]:
+        async with turns:
+            scene = Scene(subject, root / str(numbers[0]), models, Listener())
+            return await scene.played(numbers)
 
     count = len(list(rounds(subject.ways, dict.fromkeys(ACTIONS, ""))))
+    sessions = [[number] for number in range(count)] if apart else [range(count)]
     found: dict[Cell, str] = {}
-    for part in await asyncio.gather(*(play(number) for number in range(count))):
+    for part in await asyncio.gather(*map(play, sessions)):
         found |= part
     return found

@@ -7,7 +7,8 @@ gate, of a manifest or of a pin
 
     ./dev test tests/agents/test_agent_rules.py -n 4 --keep-verdicts
 
-keeps what this run found, and `./dev fix` makes the page of it. A call that was passed is never kept.
+keeps what this run found, and `./dev fix` makes the page of it. A call that was passed is never kept. This run, and one with
+`--live`, starts a session for each set of rules; other runs give one session one set after the other (`rule_scene`).
 """
 
 import asyncio
@@ -27,7 +28,7 @@ from tests.agents.rule_scene import Listener, Scene, matrix
 from tests.agents.rule_subjects import RULES, Subject, subjects
 
 SUBJECTS = {subject.row: subject for subject in subjects()}
-# A row is fifty turns in eight sessions, on a machine that does much else.
+# A row is fifty turns, in eight sessions with --live, on a machine that does much else.
 LIMIT = 600
 CASE_LIMIT = 240
 
@@ -70,8 +71,9 @@ def driven(monkeypatch):
 def test_no_rule_is_passed_by_a_real_agent_and_each_does_what_is_kept(row, tmp_path, driven, request):
     subject = SUBJECTS[row]
     driven(subject)
+    apart = any(map(request.config.getoption, ("--live", "--keep-verdicts")))
     with ModelServer() as models:
-        cells = asyncio.run(asyncio.wait_for(matrix(subject, tmp_path, models), LIMIT))
+        cells = asyncio.run(asyncio.wait_for(matrix(subject, tmp_path, models, apart=apart), LIMIT))
 
     assert [f"{cell.key}: {seen}" for cell, seen in cells.items() if is_loose(cell, seen)] == []
     found = {cell.key: seen for cell, seen in cells.items()}

@@ -212,6 +212,50 @@ def test_settings_that_a_program_looks_for_above_are_part_of_the_package(tmp_pat
     assert not approvals.standing(package).trusted
 
 
+@requirement("appmd:trust:unpinnable")
+@pytest.mark.parametrize(
+    "command, more",
+    [
+        ("make -s -f../out/x.mk", ""),
+        ("make -s --file=../out/x.mk", ""),
+        ("env PYTHONPATH=app:../out python3 app/cli.py", ""),
+        ("python3 -c 'exec(open(\"../out/x.py\").read())'", ""),
+        ("python3 OUT", ""),
+        ("make -s -C OUT", ""),
+        ("X=../out; . $X/x.sh", "metadata: {operable: {shell: true}}"),
+    ],
+)
+def test_no_part_of_a_word_leads_out_of_the_package_by_a_relative_path_or_to_a_folder(
+    tmp_path, approvals, command, more
+):
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in ("x.mk", "x.py", "x.sh", "__main__.py"):
+        (out / name).write_text("")
+    root = made(tmp_path / "one", entry=command.replace("OUT", str(out)), more=more)
+    with pytest.raises(Fail) as caught:
+        approvals.approve(find(str(root)), shell=bool(more))
+    assert caught.value.code == "APP_ENTRY_OUTSIDE"
+
+
+@pytest.mark.parametrize("command", ["python3 HOME/x.py", "make --file=HOME/x.py", ". ~/x.py"])
+@pytest.mark.parametrize("appears", [True, False])
+def test_a_file_elsewhere_is_approved_with_what_it_contains(
+    tmp_path, approvals, monkeypatch, command, appears
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    path = tmp_path / "x.py"
+    if not appears:
+        path.write_text("good")
+    more = "metadata: {operable: {shell: true}}"
+    root = made(tmp_path / "one", entry=command.replace("HOME", str(tmp_path)), more=more)
+    package = approved(root, approvals, shell=True)
+    assert approvals.standing(package).trusted
+    path.write_text("evil")
+    standing = approvals.standing(package)
+    assert (standing.trusted, standing.changed) == (False, ("../x.py",))
+
+
 @pytest.mark.parametrize("place", ["lib", "node_modules", "vendor/deep"])
 def test_a_link_to_a_folder_outside_cannot_be_approved(tmp_path, approvals, place):
     root = made(tmp_path / "one")

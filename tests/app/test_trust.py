@@ -230,11 +230,11 @@ def test_a_link_that_another_link_outside_of_what_is_pinned_leads_elsewhere_void
 ):
     root = made(tmp_path / "one")
     (root / "app" / "other.py").write_text("")
-    (root / "app" / "run.py").symlink_to("../way")
-    (root / "way").symlink_to("app/cli.py")
+    (root / "app" / "run.py").symlink_to("../../way")
+    (tmp_path / "way").symlink_to("one/app/cli.py")
     package = approved(root, approvals)
-    (root / "way").unlink()
-    (root / "way").symlink_to("app/other.py")
+    (tmp_path / "way").unlink()
+    (tmp_path / "way").symlink_to("one/app/other.py")
 
     assert refused(approvals, package) == "APP_NOT_APPROVED"
 

@@ -25,6 +25,16 @@ def test_a_package_that_conforms_has_no_problems(tmp_path):
     assert validate(str(root / "APP.md")).ok
 
 
+def test_a_schema_that_is_not_text_is_a_problem_at_its_beginning(tmp_path):
+    root = made(tmp_path / "one")
+    (root / "schemas").mkdir()
+    (root / "schemas" / "item.json").write_bytes(b'{"type": "\xff"}')
+
+    (problem,) = validate(str(root)).problems
+
+    assert (problem.rule, problem.line, problem.column) == ("SCHEMA_NOT_JSON", 1, 1)
+
+
 @requirement("appmd:conformance:layout", "appmd:validate:all-at-once")
 def test_all_problems_are_found_in_one_go_each_with_its_place_and_fix(tmp_path):
     root = made(

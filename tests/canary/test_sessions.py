@@ -121,9 +121,7 @@ def test_after_every_kind_of_death_no_file_has_a_secret(scene, death):
             os.kill(pid, number)
         if death not in ("keeper killed", "agent killed"):
             process.wait(LIMIT)
-            deadline = time.monotonic() + LIMIT
-            while any(Path(f"/proc/{pid}").exists() for pid in members) and time.monotonic() < deadline:
-                os.sched_yield()
+            await_end(members)
         assert sightings(scene.kept(), CANARIES) == []
     assert sightings(scene.kept(), CANARIES) == []
 

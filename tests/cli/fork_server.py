@@ -1,7 +1,11 @@
-"""A process that has `operable` imported and forks itself for every call: most of what a short command costs is its start.
+"""A process that has a program imported and forks itself for every call: most of what a short command costs is its start.
+
+    python3 fork_server.py DOOR GATE PACKAGE...     packages to import; each call names the module whose `main` it is
 
 Started by `tests.cli.forks`, which writes a request per call and passes four descriptors with it: stdin, stdout and stderr
-of the call, and where its pid and, at its end, its status are to be told. The fork is what a fresh process would be: its
+of the call, and where its pid and, at its end, its status are to be told. DOOR and GATE are descriptors of sockets: the
+server ends when nobody has the other end of DOOR any more, and at GATE it takes the request of each connection
+(`fork_client`). The fork is what a fresh process would be: its
 arguments, environment, directory, umask, name and descriptors are those of the request and no others, and it leaves through
 the interpreter's own end. It inherits signals, group and session from here, and so from whoever runs the tests.
 
@@ -18,14 +22,16 @@ import select
 import socket
 import sys
 
-_PACKAGES = ("cli", "flow", "host", "run", "wire", "proc", "manifest", "app", "kernel", "tool", "state")
 _LONGEST_REQUEST = 1 << 18
 
 
-def load() -> None:
-    """Import what commands import. Nothing of it reads the environment when it is imported, nor starts a thread."""
-    for name in _PACKAGES:
-        package = importlib.import_module(f"operable.{name}")
+def load(packages: list[str]) -> None:
+    """Import what calls import. Nothing of it reads the environment when it is imported, nor starts a thread.
+
+    The directory of the start is remembered when it is imported (`operable.state.paths`): `_become` corrects that.
+    """
+    for name in packages:
+        package = importlib.import_module(name)
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             # One that runs when it is imported, or cannot be: for the call that needs it to say.
             if not module.name.endswith("__main__"):
@@ -35,30 +41,45 @@ def load() -> None:
     gc.freeze()
 
 
-def serve(door: socket.socket) -> None:
-    """Returns in the fork of each call; the server itself ends with whoever started it."""
+def serve(door: socket.socket, gate: socket.socket) -> str:
+    """Returns in the fork of each call, with its program; the server itself ends with whoever started it."""
     ends: dict[int, int] = {}  # descriptor of a process -> where its status is told
     poll = select.poll()
     poll.register(door, select.POLLIN)
+    poll.register(gate, select.POLLIN)
     while True:
         for descriptor, _ in poll.poll():
-            if descriptor != door.fileno():
+            if descriptor in ends:
                 poll.unregister(descriptor)
                 _tell_end(descriptor, ends.pop(descriptor))
                 continue
-            text, given, _, _ = socket.recv_fds(door, _LONGEST_REQUEST, 4)
+            text, given = _receive(door) if descriptor == door.fileno() else _accept(gate)
             if not text:
-                os._exit(0)
+                if descriptor == door.fileno():
+                    os._exit(0)
+                continue
             *streams, report = given
             if not (pid := os.fork()):
-                _become(json.loads(text), streams)
-                return
+                request = json.loads(text)
+                _become(request, streams)
+                return str(request["program"])
             for stream in streams:
                 os.close(stream)
             os.write(report, b"%d\n" % pid)
             process = os.pidfd_open(pid)
             ends[process] = report
             poll.register(process, select.POLLIN)
+
+
+def _receive(door: socket.socket) -> tuple[bytes, list[int]]:
+    text, given, _, _ = socket.recv_fds(door, _LONGEST_REQUEST, 4)
+    return text, given
+
+
+def _accept(gate: socket.socket) -> tuple[bytes, list[int]]:
+    connection, _ = gate.accept()
+    with connection:
+        return _receive(connection)
 
 
 def _tell_end(process: int, report: int) -> None:
@@ -79,6 +100,8 @@ def _become(request: dict[str, object], streams: list[int]) -> None:
     assert isinstance(argv, list)
     assert isinstance(env, dict)
     os.chdir(str(request["cwd"]))
+    if (paths := sys.modules.get("operable.state.paths")) is not None:
+        paths.__dict__["_START"] = os.getcwd()  # the one thing that is looked at when it is imported
     os.umask(int(str(request["umask"])))
     os.environ.clear()
     os.environ.update(env)
@@ -89,8 +112,6 @@ def _become(request: dict[str, object], streams: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    load()
-    serve(socket.socket(fileno=int(sys.argv[1])))
-    from operable.cli import main
-
-    main()
+    _, *numbers = sys.argv[:3]
+    load(sys.argv[3:])
+    importlib.import_module(serve(*(socket.socket(fileno=int(number)) for number in numbers))).main()

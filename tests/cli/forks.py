@@ -1,37 +1,66 @@
 """Calls of `operable` by a fork of a process that has it imported (`fork_server`): the same outcome without the start.
 
-One server per process that runs tests, started by the first call. What a fork could not be given (the interpreter's own
-variables, another locale) is started as a process; `TESTS_START=real` does so with everything, to compare.
+One server for each set of packages and process that runs tests, started by the first call. What a fork could not be given (the
+interpreter's own variables, another locale) is started as a process; `TESTS_START=real` does so with everything, to compare.
 """
 
 import atexit
 import json
 import os
 import selectors
+import shlex
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 _SERVER = Path(__file__).with_name("fork_server.py")
+_CLIENT = Path(__file__).with_name("fork_client.py")
 # What an interpreter looks at when it starts, and never again.
 _AT_START = ("PYTHON", "LC_", "LANG", "LANGUAGE", "TZ", "LD_", "MALLOC_", "GLIBC_")
 _LONGEST = 100_000
 
 
+class Prepared(NamedTuple):
+    """What a server has before its first call."""
+
+    packages: tuple[str, ...]
+    at_start: tuple[tuple[str, str], ...] | None = None
+    """those variables that an interpreter looks at when it starts; None: ours"""
+
+
+class Program(NamedTuple):
+    """What is called: the module that has its `main`, and what the server that forks it has."""
+
+    module: str
+    prepared: Prepared
+
+
+_PARTS = ("cli", "flow", "host", "run", "wire", "proc", "manifest", "app", "kernel", "tool", "state")
+COMMANDS = Prepared(tuple(f"operable.{part}" for part in _PARTS))
+OPERABLE = Program("operable.cli", COMMANDS)
+AGENTCLI = Program("operable.cli.agentcli", COMMANDS)
+
+
 def run(
-    argv: Sequence[str], *, input: bytes, env: Mapping[str, str], cwd: str | None, timeout: float
+    argv: Sequence[str],
+    *,
+    input: bytes,
+    env: Mapping[str, str],
+    cwd: str | None,
+    timeout: float,
+    program: Program = OPERABLE,
 ) -> subprocess.CompletedProcess[bytes]:
     """As `subprocess.run` does it with pipes."""
-    request = {"argv": list(argv), "env": dict(env), "cwd": os.path.abspath(cwd or "."), "umask": _umask()}
-    text = json.dumps(request).encode("utf-8", "surrogatepass")
-    if os.environ.get("TESTS_START") != "real" and is_forkable(argv, env, len(text)):
-        call = _Call(server(os.getpid()).begin(text), timeout)
+    if (begun := begin(argv, env=env, cwd=cwd, program=program)) is not None:
+        call = _Call(begun, timeout)
         if (ended := call.finish(input)) is not None:
             return subprocess.CompletedProcess(argv, *ended)
     return subprocess.run(
@@ -39,13 +68,32 @@ def run(
     )
 
 
-def is_forkable(argv: Sequence[str], env: Mapping[str, str], size: int) -> bool:
+def begin(
+    argv: Sequence[str], *, env: Mapping[str, str], cwd: str | None, program: Program = OPERABLE
+) -> list[int] | None:
+    """Our ends of the stdin, stdout and stderr of a call, and of what is told about it; None: it must be a process."""
+    request = {
+        "program": program.module,
+        "argv": list(argv),
+        "env": dict(env),
+        "cwd": os.path.abspath(cwd or "."),
+        "umask": _umask(),
+    }
+    text = json.dumps(request).encode("utf-8", "surrogatepass")
+    if os.environ.get("TESTS_START") == "real" or not is_forkable(argv, env, len(text), program):
+        return None
+    return server(os.getpid(), program.prepared).begin(text)
+
+
+def is_forkable(argv: Sequence[str], env: Mapping[str, str], size: int, program: Program = OPERABLE) -> bool:
     if size > _LONGEST or any("\0" in word for word in (*argv, *env, *env.values())):
         return False  # for the system to refuse
-    return _at_start(env) == _at_start(os.environ)
+    prepared = program.prepared.at_start
+    wanted = at_start(os.environ) if prepared is None else dict(prepared)
+    return at_start(env) == wanted
 
 
-def _at_start(env: Mapping[str, str]) -> dict[str, str]:
+def at_start(env: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in env.items() if name.startswith(_AT_START)}
 
 
@@ -55,13 +103,19 @@ def _umask() -> int:
 
 
 class _Server:
-    def __init__(self) -> None:
+    def __init__(self, prepared: Prepared) -> None:
         self._lock = threading.Lock()
         self._door, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        gate = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, gate:
+            gate.bind("")  # an address of the abstract namespace that is free
+            gate.listen()
+            self.address = gate.getsockname()[1:].decode("ascii")
+            numbers = [theirs.fileno(), gate.fileno()]
             self.process = subprocess.Popen(
-                [sys.executable, str(_SERVER), str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
+                [sys.executable, str(_SERVER), *map(str, numbers), *prepared.packages],
+                pass_fds=numbers,
+                env=_environment(prepared),
                 # Pipes, as the calls have them: what its streams lead to is looked at when an interpreter starts.
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -89,10 +143,38 @@ class _Server:
         self.process.communicate()
 
 
+def _environment(prepared: Prepared) -> dict[str, str]:
+    if prepared.at_start is None:
+        return dict(os.environ)
+    rest = {name: value for name, value in os.environ.items() if not name.startswith(_AT_START)}
+    return rest | dict(prepared.at_start)
+
+
 @cache
-def server(_process: int) -> _Server:
+def server(_process: int, prepared: Prepared) -> _Server:
     """Of this process: a fork of it needs its own."""
-    return _Server()
+    return _Server(prepared)
+
+
+def stand_in(argv0: str, program: Program) -> str:
+    """The path of a script that runs as a fork of this program, for whoever starts programs by their path (`fork_client`)."""
+    if os.environ.get("TESTS_START") == "real":
+        return argv0
+    return str(_stand_in(os.getpid(), argv0, program))
+
+
+@cache
+def _stand_in(process: int, argv0: str, program: Program) -> Path:
+    folder = tempfile.TemporaryDirectory(prefix="stand-in-")
+    atexit.register(folder.cleanup)
+    path = Path(folder.name, os.path.basename(argv0))
+    wanted = program.prepared.at_start
+    variables = json.dumps([_AT_START, at_start(os.environ) if wanted is None else dict(wanted)])
+    address = server(process, program.prepared).address
+    words = shlex.join([str(_CLIENT), address, variables, argv0, program.module])
+    path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -IS {words} "$@"\n')
+    path.chmod(0o755)
+    return path
 
 
 class _Call:

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 from operable.kernel import catalogue
-from operable.tool.declare.signature import Param
+from operable.tool.signature import Param
 
 P = TypeVar("P")
 _ROOT = Path(__file__).parents[2]

@@ -1,6 +1,7 @@
 """A fork of the server is what a fresh process would be: its arguments, surroundings, streams and status, and no others."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -126,6 +127,16 @@ def test_a_call_that_does_not_end_in_time_is_killed_and_the_next_one_works(tmp_p
     assert call(forks.run, "--version").exit_code == 0
 
 
+def test_the_directory_of_the_start_is_that_of_the_call(tmp_path):
+    forked, started = (
+        call(run, "doctor", "--output", "jsonl", cwd=str(tmp_path), OPERABLE_HOME="mine")
+        for run in (forks.run, real)
+    )
+
+    assert f"{tmp_path}/mine/state" in forked.stdout.decode()
+    assert timeless(forked.stdout) == timeless(started.stdout)
+
+
 @pytest.mark.parametrize("name", ["PYTHONUTF8", "LC_ALL", "LANG", "TZ"])
 def test_what_only_a_start_can_take_in_is_given_to_a_process(name):
     env = dict(os.environ)
@@ -136,10 +147,51 @@ def test_what_only_a_start_can_take_in_is_given_to_a_process(name):
 
 
 def test_where_the_server_is_gone_a_process_is_started():
-    server = forks.server(os.getpid())
+    server = forks.server(os.getpid(), forks.COMMANDS)
     server.process.kill()
     server.process.wait(LIMIT)
     try:
         assert call(forks.run, "--version").exit_code == 0
     finally:
         forks.server.cache_clear()
+
+
+# -- programs that are started by their path ------------------------------------------------------------------------------
+
+BARE = forks.Program("operable.cli", forks.Prepared(forks.COMMANDS.packages, at_start=()))
+
+
+def test_a_stand_in_is_started_as_the_program_is_and_ends_as_it_does(probe, tmp_path):
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "OPERABLE_HOME": str(tmp_path)}
+    words = ["run", "--output", "jsonl", "--", str(probe), "a b", "ü"]
+
+    def outcome(program):
+        done = real([program, *words], input=b"", env=env, cwd=str(tmp_path), timeout=LIMIT)
+        (seen,) = Outcome(done.returncode, done.stdout, done.stderr).of("seen")
+        seen["env"].pop("OPERABLE_WRAPPED")
+        return done.returncode, seen
+
+    stand_in = forks.stand_in(PROGRAM, BARE)
+    assert outcome(stand_in) == outcome(PROGRAM)
+    assert real([stand_in, "nonsense"], env=env, timeout=LIMIT).returncode == 64
+    # The process itself, where a fork would be another one.
+    assert (
+        real([stand_in, "--version"], env=env | {"PYTHONHOME": "/nonexistent"}, timeout=LIMIT).returncode == 1
+    )
+
+
+def test_a_stand_in_passes_on_the_signal_that_ends_it(tmp_path):
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    process = subprocess.Popen(
+        [forks.stand_in(PROGRAM, BARE), "check", str(gate), "--output", "jsonl"],
+        env=env,
+        stdout=subprocess.PIPE,
+    )
+    with open(gate, "wb"):  # it reads, so it runs
+        process.send_signal(signal.SIGTERM)
+        stdout, _ = process.communicate(timeout=LIMIT)
+
+    assert process.returncode == 143
+    assert stdout.endswith(b'"reason":"interrupted"}\n')

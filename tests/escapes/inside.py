@@ -576,6 +576,32 @@ def a_lease_on_a_file_of_the_host():
     return "a lease was taken"
 
 
+@probe("kernel objects")
+def a_lock_on_a_file_of_the_host():
+    with open(FACTS["writable"], "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return "programs outside wait for it"
+
+
+def _shown_folder(request):
+    """Through a folder that is shown; whether its file system knows the command or not, it is refused before."""
+
+    def attempt():
+        folder = os.open(FACTS["work"], os.O_RDONLY)
+        try:
+            fcntl.ioctl(folder, request, bytes(1000))
+        finally:
+            os.close(folder)
+        return "answered"
+
+    return attempt
+
+
+PROBES["ioctl_btrfs_subvolume"] = ("attributes", _shown_folder(0x5000940E))
+PROBES["ioctl_btrfs_snapshot"] = ("attributes", _shown_folder(0x50009417))
+PROBES["ioctl_btrfs_remove"] = ("attributes", _shown_folder(0x5000940F))
+
+
 @probe("writes outside")
 def write_the_system():
     for path in ("/usr/lib/os-release", "/etc/ld.so.cache", "/usr/bin/env"):
@@ -632,17 +658,93 @@ def never_be_chosen_when_memory_is_short():
     return "the kernel would end others first"
 
 
-@probe("rights")
-def the_first_process_is_not_filtered():
-    with open("/proc/1/status") as file:
+# --- processes inside that may do more than we: whoever takes one over has its rights
+
+
+def _rights(pid):
+    """(number of filters, capabilities) of a process."""
+    with open(f"/proc/{pid}/status") as file:
         status = dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
-    try:
-        os.close(os.open("/proc/1/mem", os.O_RDWR))
-    except OSError:
-        raise PermissionError(errno.EPERM, "its memory cannot be written") from None
-    if status["Seccomp"].strip() == "2" and int(status["CapEff"], 16) == 0:
-        raise PermissionError(errno.EPERM, "it can do no more than we")
-    return "whoever writes its memory gets rights that we do not have"
+    return int(status.get("Seccomp_filters", "0")), int(status["CapPrm"], 16)
+
+
+def _may_do_more():
+    """Whoever has fewer filters than we, or a capability that we do not have."""
+    filters, held = _rights("self")
+    found = []
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        try:
+            its_filters, its_held = _rights(name)
+        except OSError:
+            continue
+        if int(name) != os.getpid() and (its_filters < filters or its_held & ~held):
+            found.append(int(name))
+    return found
+
+
+def taking_over(attempt):
+    """A probe that tries this on every process that may do more."""
+
+    def probe_all():
+        for pid in _may_do_more():
+            try:
+                attempt(pid)
+            except OSError as error:
+                if error.errno not in (errno.EFAULT, errno.EIO):  # those come behind the check of rights
+                    continue
+            return f"{attempt.__name__} of process {pid}, which may do more than we"
+        raise PermissionError(errno.EPERM, "none")
+
+    PROBES[f"{attempt.__name__}_of_a_process_that_may_do_more"] = ("rights", probe_all)
+    return attempt
+
+
+@taking_over
+def writing_the_memory(pid):
+    os.close(os.open(f"/proc/{pid}/mem", os.O_RDWR))
+
+
+@taking_over
+def reading_the_memory(pid):
+    os.close(os.open(f"/proc/{pid}/mem", os.O_RDONLY))
+
+
+@taking_over
+def reading_the_map(pid):
+    with open(f"/proc/{pid}/maps", "rb") as file:
+        if not file.read(1):
+            raise PermissionError(errno.EPERM, "a thread of the kernel has no memory")
+
+
+@taking_over
+def writing_with_a_call(pid):
+    here = ctypes.create_string_buffer(1)
+    vectors = [
+        ctypes.create_string_buffer(struct.pack("2Q", place, 1), 16) for place in (ctypes.addressof(here), 8)
+    ]
+    call("process_vm_writev", pid, vectors[0], 1, vectors[1], 1, 0)
+
+
+@taking_over
+def tracing(pid):
+    call("ptrace", 0x4206, pid, 0, 0)
+
+
+@taking_over
+def taking_a_descriptor(pid):
+    call("pidfd_getfd", os.pidfd_open(pid), 0, 0)
+
+
+@taking_over
+def listing_the_descriptors(pid):
+    targets = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+    if not targets:
+        raise PermissionError(errno.EPERM, "a thread of the kernel has none")
+
+
+@taking_over
+def entering_the_root(pid):
+    os.listdir(f"/proc/{pid}/root/")
 
 
 # --- bits, devices and attributes in a folder that may be written
@@ -751,6 +853,8 @@ PROBES["ioctl_immutable"] = (
 )  # no-atime: harmless, same right
 PROBES["ioctl_immutable_32"] = ("attributes", _flags(0x40046602, struct.pack("i", 0x80)))
 PROBES["ioctl_project"] = ("attributes", _flags(0x401C5820, bytes(28)))
+PROBES["ioctl_version"] = ("attributes", _flags(0x40087602, struct.pack("q", 7)))
+PROBES["ioctl_version_ext4"] = ("attributes", _flags(0x40086604, struct.pack("q", 7)))
 PROBES["ioctl_freeze"] = ("attributes", _flags(0xC0045878, bytes(4)))  # thaw, of what is not frozen
 PROBES["ioctl_trim"] = ("attributes", _flags(0xC0185879, 1))  # a wrong pointer
 

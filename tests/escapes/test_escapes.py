@@ -120,7 +120,8 @@ def bash_of_the_agent(**fields: Any) -> Callable[[Outside], tuple[str, Ledger]]:
 # enclosure -> how it is run, and the classes that its declaration leaves open
 STRICT = {"sandbox": "strict", "network": "none"}
 PATHS = {"allowed_paths": ["."], "network": "none"}
-ALWAYS = frozenset({"facts of the machine"})
+RESTRICTED = PATHS | {"network": "restricted"}
+ALWAYS = frozenset({"facts of the machine", "kernel objects"})
 READS = frozenset({"files outside"})
 ENCLOSURES: dict[str, tuple[Callable[[Outside], tuple[str, Ledger]], frozenset[str]]] = {
     "agent": (agent, frozenset()),
@@ -128,6 +129,8 @@ ENCLOSURES: dict[str, tuple[Callable[[Outside], tuple[str, Ledger]], frozenset[s
     "strict task": (task(STRICT), frozenset()),
     "strict task with the network": (task({"sandbox": "strict"}), frozenset({"network"})),
     "task with allowed paths": (task(PATHS), READS),
+    "task with public hosts": (task(RESTRICTED), READS),
+    "strict task with public hosts": (task(STRICT | {"network": "restricted"}), frozenset()),
     "wrapped tool": (wrapped(boxed=False), READS | {"process information"}),
     "wrapped tool in a box": (wrapped(boxed=True), READS),
     "room of the linter": (room_of_the_linter, READS),

@@ -45,7 +45,7 @@ def main() -> int:
         return _fail(f"Unknown command: {words[0]}", "CLI_ERROR")
     if behaviour.get("program"):
         os.execv(behaviour["program"][0], [*behaviour["program"], "--json", *words])
-    return _answered(database, words)
+    return _answered(database, words, behaviour.get("patience", 5.0))
 
 
 def _name(words: list[str]) -> str:
@@ -93,12 +93,12 @@ def _misbehave(how: str) -> int:
     return _fail(how, "CLI_ERROR")
 
 
-def _answered(database: str, words: list[str]) -> int:
+def _answered(database: str, words: list[str], patience: float) -> int:
     sys.path.insert(0, str(Path(__file__).parents[2]))
     from tests.flow.scheduler_stand_in_jobs import Refused, answer
 
     try:
-        return _say(answer(database, words))
+        return _say(answer(database, words, patience))
     except Refused as problem:
         return _fail(str(problem), problem.code)
     except sqlite3.IntegrityError as problem:

@@ -53,11 +53,11 @@ class Refused(Exception):  # noqa: N818 - what happens to a job
         self.code = code
 
 
-def answer(database: str, words: list[str]) -> Any:
-    """What a command says; Refused when it does not do it."""
+def answer(database: str, words: list[str], patience: float) -> Any:
+    """What a command says; Refused when it does not do it. `patience`: seconds that it waits for a locked database."""
     if words[0] != "jobs":
         raise Refused(f"Unknown command: {words[0]}", "CLI_ERROR")
-    connection = sqlite3.connect(database, timeout=5)
+    connection = sqlite3.connect(database, timeout=patience)
     connection.row_factory = sqlite3.Row
     try:
         with connection:

@@ -66,7 +66,7 @@ class StandIn:
         self.behave(**behaviour)
 
     def behave(self, **behaviour: Any) -> None:
-        """`jobs_add="the disk is full"`, `jobs_delete={"<id>": "locked"}`, `jobs_list="hang"`."""
+        """`jobs_add="the disk is full"`, `jobs_delete={"<id>": "locked"}`, `jobs_list="hang"`, `patience=0.1`."""
         self._behaviour |= {
             name
             if name == "capabilities_answer"

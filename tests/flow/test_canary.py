@@ -21,7 +21,8 @@ from operable.flow.contracts import Surroundings, known
 from operable.flow.errors import FlowError
 from operable.flow.rpc.protocol import rpc_error
 from operable.flow.run.credentials import materialise
-from operable.flow.run.executor import ExecOptions, execute, preview
+from operable.flow.run.executor import execute, preview
+from operable.flow.run.options import ExecOptions
 from operable.flow.trust.identity.sessions import (
     described_session,
     release_session,

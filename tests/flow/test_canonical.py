@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from operable.flow.canonical import canonical_digest, canonical_text, parse, stable_id, utf16_length
+from operable.flow.canonical import (
+    READ_DEPTH,
+    canonical_digest,
+    canonical_text,
+    parse,
+    stable_id,
+    utf16_length,
+)
 from operable.flow.operation import Defaults
 from operable.flow.rpc.protocol import answer_to
 from tests.requirement import requirement
@@ -65,6 +72,16 @@ def test_strings_escape_what_json_stringify_escapes_and_nothing_else():
 def test_what_javascript_refuses_or_would_lose_is_refused(text):
     with pytest.raises(ValueError, match=r"."):
         parse(text)
+
+
+@pytest.mark.parametrize("opened, closed", [("[", "]"), ('{"a":', "}")])
+def test_a_text_is_read_down_to_its_limit_and_not_below(opened, closed):
+    def nested(depth: int) -> str:
+        return f"{opened * depth}1{closed * depth}"
+
+    assert parse(nested(READ_DEPTH))
+    with pytest.raises(ValueError, match="nested deeper than"):
+        parse(nested(READ_DEPTH + 1))
 
 
 @requirement("agentcli:compile:plans")

@@ -13,6 +13,7 @@ from operable.kernel.errors import CATEGORIES, Fail
 # Words that the contract does not have; its clients see an internal error.
 OURS = {
     "plan_changed",
+    "store_unavailable",
     "HANDOFF_ARTIFACT_INVALID",
     "HANDOFF_PRESENTATION_MIXED_MEDIA",
     "HANDOFF_REBIND_OVERRIDE_INVALID",

@@ -19,7 +19,7 @@ from operable.flow.errors import FlowError
 from operable.flow.graph.model import graph, mermaid
 from operable.flow.graph.svg import svg
 from operable.flow.manifest.conversion import convert
-from operable.flow.manifest.lint.rule import lint
+from operable.flow.manifest.lint import lint
 from operable.flow.manifest.schedules import moment
 from operable.flow.manifest.validation import validate
 from operable.flow.operation import Defaults, listed_methods

@@ -11,7 +11,7 @@ from operable.cli.flow.executions import planned_run
 from operable.flow.compile.binding import task_digests
 from operable.flow.compile.target import compile_manifest
 from operable.flow.graph.model import graph
-from operable.flow.manifest.lint.rule import lint
+from operable.flow.manifest.lint import lint
 from operable.flow.manifest.validation import validate
 from operable.flow.operation import Parameter
 from operable.flow.run.caller import Caller

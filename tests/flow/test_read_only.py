@@ -6,19 +6,19 @@ a table here fails the test, so that a new one is tried too.
 
 import json
 import os
-import subprocess
-import sys
 
 import pytest
 
 from operable.cli.agentcli.words import verbs
 from operable.flow.operation import Defaults, listed_methods
 from operable.flow.rpc.protocol import answer_to
-from tests.cli.drive import operable
+from tests.cli import forks
+from tests.cli.drive import BIN, operable
 from tests.flow import hostile as hostility
 from tests.flow.callers import PATH
 from tests.flow.hostile import trap
 
+AGENTCLI = str(BIN / "operable-agentcli")
 # Many processes, and some of them evaluate policies.
 pytestmark = pytest.mark.timeout(600)
 
@@ -280,14 +280,13 @@ def test_no_verb_of_operable_agentcli_that_only_asks_runs_asks_or_writes(hostile
     tried += [["exec", FILE, "variable", "--dry-run"], ["run", FILE, "--all-roots", "--dry-run"]]
     before = contents(hostile)
     for words in tried:
-        done = subprocess.run(
-            [sys.executable, "-m", "operable.cli.agentcli", *words],
-            env=environment(hostile),
-            cwd=hostile.folder / "work",
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
+        done = forks.run(
+            [AGENTCLI, *words],
+            env=forks.at_start(os.environ) | environment(hostile),
+            cwd=str(hostile.folder / "work"),
+            input=b"",
             timeout=200,
-            check=False,
+            program=forks.AGENTCLI,
         )
         assert b"Traceback" not in done.stderr, words
         assert hostile.caught() == [], words

@@ -10,7 +10,7 @@ import pytest
 
 from operable.flow import registry
 from operable.flow.errors import FlowError
-from operable.flow.project import discover, import_from
+from operable.flow.registry import discover, import_from
 from tests.flow.manifests import manifest, prompt_task, shell_task
 from tests.requirement import requirement
 

@@ -6,10 +6,10 @@ import pytest
 
 from operable.host import Said, define_agent_cli
 from operable.host.arm import Message
+from operable.host.continuation import ConversationState, TurnRequest
 from operable.host.continuations.transcript import CONTINUATION
 from operable.host.session.log_files import Record
 from operable.host.session.transcript import LIMIT, quoted, spoken
-from operable.host.strategy import ConversationState, TurnRequest
 from operable.kernel.errors import Fail
 from operable.wire.events import Notice, TextDelta
 from tests.host.agents import calls, manifest

@@ -74,6 +74,9 @@ def test_a_draft_is_a_manifest_that_loads_with_its_profile(tmp_path):
 
     assert (loaded.value.id, loaded.value.bin, loaded.value.bin_args) == ("gemini-cli", "gemini", ("--acp",))
     assert loaded.value.sandbox.env.passthrough == ("GEMINI_API_KEY",)
+    assert loaded.value.capabilities.streaming
+    assert loaded.value.capabilities.tool_calls
+    assert loaded.value.capabilities.bidirectional
     assert loaded.bound["acp"].value.aip44.tier == "governance-aware"
     assert any("GEMINI_API_KEY" in note for note in made.notes)
     assert all(note in loaded.body for note in made.notes)

@@ -236,7 +236,7 @@ def test_a_tool_that_takes_all_memory_is_stopped(tmp_path: Path):
 )
 def test_a_lint_of_a_tool_that_misbehaves_comes_to_an_end_with_a_report(tmp_path: Path, code):
     program = python(tmp_path, code)
-    (tmp_path / "aoi-lint.toml").write_text("[tool]\ntimeout = 2.0\n[commands.list]\nargs = []\n")
+    (tmp_path / "aoi-lint.toml").write_text("[tool]\ntimeout = 1.0\n[commands.list]\nargs = []\n")
 
     report = lint(str(program), LintOptions(only=("1", "3", "help-missing")))
 

@@ -1,6 +1,12 @@
 """What we ship passes what we ask of others: operable, the linter itself, and the five reference tools.
 
 Of the reference tools, one is run; the others are replayed from their recordings (`tests/lint/recorded.py`) until they change.
+Of operable, a run lints the commands that `tests/lint/own.py` chooses: what is new, what has changed, and some of each group.
+`--live` lints all of them. After a change of a command
+
+    ./dev test tests/lint/test_own_tools.py --keep-verdicts
+
+keeps what it passed, and later runs do not lint it for that change again.
 """
 
 import sys
@@ -9,12 +15,16 @@ from pathlib import Path
 import pytest
 
 from operable.lint.engine import LintOptions, Report, lint
+from tests.lint import own
 from tests.lint.recorded import Keeper
+from tests.needs import missing
 from tests.reference.tools import TOOLS, ready
 
 BIN = Path(sys.executable).parent
 EXAMPLES = Path(__file__).parents[2] / "examples"
 RECORDINGS = Path(__file__).with_name("recordings")
+# The reference tool that is run in every run: a compiled one starts in a tenth of the time of an interpreter.
+LIVE = "python" if missing("go") else "go"
 # Some fifty commands, each with its checks: minutes, on a machine that does nothing else.
 pytestmark = [pytest.mark.needs("bwrap", "nsenter"), pytest.mark.timeout(1800)]
 
@@ -27,13 +37,29 @@ def failures(report: Report) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    "name, profile", [("operable", "aoi-lint.toml"), ("aoi-lint", "aoi-lint-linter.toml")]
-)
-def test_our_own_commands_pass_everything_that_applies(name, profile, monkeypatch):
+@pytest.fixture
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{BIN}:/usr/local/bin:/usr/bin:/bin")
 
-    report = lint(str(BIN / name), LintOptions(profile=str(EXAMPLES / "operable" / profile)))
+
+@pytest.mark.usefixtures("_alone")
+def test_our_own_commands_pass_everything_that_applies(pytestconfig):
+    whole = pytestconfig.getoption("--live")
+    chosen = () if whole else own.chosen(own.kept(), own.digests())
+
+    report = lint(str(BIN / "operable"), LintOptions(profile=str(own.PROFILE), commands=chosen))
+
+    assert failures(report) == []
+    assert set(own.digests()) <= set(report.commands) if whole else set(report.commands) == set(chosen)
+    if pytestconfig.getoption("--keep-verdicts"):
+        own.keep(report)
+
+
+@pytest.mark.usefixtures("_alone")
+def test_our_own_linter_passes_everything_that_applies():
+    profile = str(EXAMPLES / "operable" / "aoi-lint-linter.toml")
+
+    report = lint(str(BIN / "aoi-lint"), LintOptions(profile=profile))
 
     assert failures(report) == []
 
@@ -45,7 +71,7 @@ def test_a_reference_tool_passes_everything_that_applies(language, pytestconfig)
     keeper = Keeper(RECORDINGS, renewing=pytestconfig.getoption("--live"))
     options = LintOptions(profile=str(tool.folder / "aoi-lint.toml"))
 
-    report = keeper.lint(tool.name, program, options, sources=tool.folder, live=language == "python")
+    report = keeper.lint(tool.name, program, options, sources=tool.folder, live=language == LIVE)
 
     assert failures(report) == []
     assert len(report.findings) > 50

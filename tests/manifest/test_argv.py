@@ -47,7 +47,16 @@ def test_what_cannot_be_an_argument_is_refused(inputs, code):
 
 
 @pytest.mark.parametrize(
-    "element", ["plain", "$HOME", "{x}", "${input.a}", "x${input.a_b-c}y${ input.d | default('') }", "$(x)"]
+    "element",
+    [
+        "plain",
+        "$HOME",
+        "{x}",
+        "${input.a}",
+        "${input.a1}",
+        "x${input.a_b-c}y${ input.d | default('') }",
+        "$(x)",
+    ],
 )
 def test_what_is_no_template_is_a_text(element):
     assert list(mistakes(element)) == []

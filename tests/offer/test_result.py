@@ -2,12 +2,17 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 
 import pytest
 
 from operable.offer.result import KEPT, ResultCollector
 from operable.run import check
 from operable.wire.framework import Error, Warning  # noqa: A004
+from tests.tool.drive import LIMIT
 
 
 def error(text, **extra):
@@ -67,9 +72,9 @@ def test_what_does_not_fit_is_whole_in_a_private_file():
 @pytest.mark.parametrize("place", ["/dev/full", "/nowhere/at/all"])
 def test_a_disk_without_room_does_not_spoil_a_call_that_was_made(monkeypatch, place):
     monkeypatch.setattr(
-        "operable.offer.spool.tempfile.mkstemp", lambda **_: (os.open(place, os.O_WRONLY), place)
+        "operable.offer.result.tempfile.mkstemp", lambda **_: (os.open(place, os.O_WRONLY), place)
     )
-    monkeypatch.setattr("operable.offer.spool.os.unlink", lambda _: None)
+    monkeypatch.setattr("operable.offer.result.os.unlink", lambda _: None)
 
     with ResultCollector() as collector:
         for number in range(2000):
@@ -83,7 +88,7 @@ def test_a_disk_without_room_does_not_spoil_a_call_that_was_made(monkeypatch, pl
 
 
 def test_a_result_beyond_the_limit_of_the_file_says_so(monkeypatch):
-    monkeypatch.setattr("operable.offer.spool.LIMIT", 200_000)
+    monkeypatch.setattr("operable.offer.result.LIMIT", 200_000)
 
     with ResultCollector() as collector:
         for number in range(5000):
@@ -150,3 +155,36 @@ def test_a_failure_that_is_called_ok_is_no_success():
         result = collector.judged(verdict, ok=False)
 
     assert (result.ok, result.code) == (False, "SUMMARY_NOT_OK")
+
+
+MAKES = """
+import sys, time
+from operable.offer.result import Spool
+spool = Spool(10)
+for _ in range(100):
+    spool.add(b"line\\n")
+print(spool.finish(), flush=True)
+time.sleep(600 if sys.argv[1] == "stay" else 0)
+"""
+
+
+@pytest.mark.parametrize("ends", ["by itself", "kill -9"])
+def test_it_is_gone_with_its_process(ends, tmp_path):
+    word = "stay" if ends == "kill -9" else "go"
+    with subprocess.Popen(
+        [sys.executable, "-c", MAKES, word],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        path = process.stdout.readline().decode().strip()
+        if ends == "kill -9":
+            assert os.path.getsize(path) == 500
+            process.send_signal(signal.SIGKILL)
+        process.wait(LIMIT)
+    deadline = time.monotonic() + LIMIT
+    while os.listdir(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+    assert path.startswith(str(tmp_path))
+    assert os.listdir(tmp_path) == []

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from operable.offer.words import command_words, offered, unspecified
 from operable.tool import Tool
-from operable.tool.declare.declaration import Command
+from operable.tool.arguments import parse
+from operable.tool.declaration import Command
 from operable.tool.discovery.schema import input_schema
-from operable.tool.parse.arguments import parse
 
 tool = Tool("t", version="1", schema_name="org.example.t")
 

@@ -78,7 +78,33 @@ class Talk:
         return self.ends[0]
 
 
-def test_a_conversation_goes_there_and_back_and_the_machine_is_gone(cloud, tmp_path):
+LIFETIMES = {
+    "e2b": lambda asked: asked["timeout"] == LIFETIME,
+    "daytona": lambda asked: (asked["autoStopInterval"], asked["autoDeleteInterval"]) == (LIFETIME // 60, 0),
+    "blaxel": lambda asked: (
+        asked["spec"]["lifecycle"]["expirationPolicies"]
+        == [{"type": "ttl-idle", "value": f"{LIFETIME}s", "action": "delete"}]
+    ),
+    "modal": lambda asked: asked["timeout"] == 3600,
+}
+OPENINGS = {
+    "e2b": lambda asked: (
+        asked["network"] == {"allowOut": ["api.example.com", "*.example.org"], "denyOut": ["0.0.0.0/0"]}
+    ),
+    "daytona": lambda asked: asked["domainAllowList"] == "api.example.com,*.example.org",
+    "blaxel": lambda asked: (
+        (
+            asked["spec"]["network"]["firewall"],
+            asked["spec"]["network"]["proxy"]["allowedDomains"],
+        )
+        == ({"rulesets": ["proxy"]}, ["api.example.com", "*.example.org"])
+    ),
+    "modal": lambda asked: asked["domains"] == ["api.example.com", "*.example.org"],
+}
+
+
+# Each machine imports the SDK of its provider, for a second or so: what can be seen of one machine is one test.
+def test_a_conversation_goes_there_and_back_in_time_to_its_hosts_and_the_machine_is_gone(cloud, tmp_path):
     script = 'while read -r a; do echo "got $a"; echo "heard $a" >&2; [ "$a" = end ] && exit 7; done'
     talk = Talk(cloud.name, ["sh", "-c", script], place(tmp_path))
     for word in ("one", "zwei größer €", "end"):
@@ -91,30 +117,41 @@ def test_a_conversation_goes_there_and_back_and_the_machine_is_gone(cloud, tmp_p
     assert "heard zwei größer €" in end.stderr.text()
     (created,) = cloud.journal("created")
     assert [each["id"] for each in cloud.journal("destroyed")] == [created["id"]]
+    assert LIFETIMES[cloud.name](created["asked"]), created
+    assert OPENINGS[cloud.name](created["asked"]), created
 
 
-def test_only_what_was_given_is_in_its_environment_and_the_key_is_not(cloud, tmp_path, monkeypatch):
+def test_what_was_given_is_there_whole_and_the_rest_and_the_key_are_not(cloud, tmp_path, monkeypatch):
+    """Variables, also more of them than one of ours could carry, and read-only mounts as copies."""
     monkeypatch.setenv("OF_THE_HOST", "private")
-    talk = Talk(cloud.name, ["env"], place(tmp_path), {"GIVEN": "a 'quoted' $value", "OTHER": "2"})
+    large = {f"LARGE_{number}": f"{number}€" * 20_000 for number in range(4)}  # 80 kB each, 320 kB in all
+    source, inside = tmp_path / "source", tmp_path / "inside" / "work"
+    source.mkdir()
+    (source / "tool").write_text("#!/bin/sh\necho tool\n")
+    (source / "tool").chmod(0o755)
+    (source / "link").symlink_to("tool")
+    (tmp_path / "secret").write_text("s3cret")
+    (tmp_path / "secret").chmod(0o600)
+    shown = {str(inside): str(source), str(tmp_path / "inside" / "key"): str(tmp_path / "secret")}
+    line = f"./link && echo changed > tool && cat {tmp_path}/inside/key && stat -c %a {tmp_path}/inside/key"
+    count = " && ".join(f'printf %s "${name}" | sha256sum' for name in large)
+    confinement = Confinement(cwd=str(inside), root="elsewhere", readable=shown, tunnel=OPEN_TO)
+    given = {"GIVEN": "a 'quoted' $value", "OTHER": "2", **large}
+    talk = Talk(cloud.name, ["sh", "-c", f"{line} && {count} && env"], confinement, given)
     end = talk.end()
-    found = dict(line.split("=", 1) for line in talk.said.decode().splitlines())
+    *mounted, rest = talk.said.decode().split("\n", 2)
+    *sums, variables = rest.split("\n", len(large))
+    found = dict(line.split("=", 1) for line in variables.splitlines())
 
     assert end.status == 0, end.stderr.text()
+    assert mounted == ["tool", "s3cret600"]
+    assert "echo tool" in (source / "tool").read_text()
+    told = [line.split()[0] for line in sums]
+    assert told == [hashlib.sha256(value.encode()).hexdigest() for value in large.values()]
     assert (found["GIVEN"], found["OTHER"]) == ("a 'quoted' $value", "2")
     assert "OF_THE_HOST" not in found
     assert not [name for name in found if name.startswith(("OPERABLE", "E2B", "DAYTONA", "BL_", "MODAL"))]
     assert KEY not in talk.said.decode()
-
-
-def test_variables_that_are_too_large_for_one_of_ours_arrive_whole(cloud, tmp_path):
-    given = {f"LARGE_{number}": f"{number}€" * 20_000 for number in range(4)}  # 80 kB each, 320 kB in all
-    count = "; ".join(f'printf %s "${name}" | sha256sum' for name in given)
-    talk = Talk(cloud.name, ["sh", "-c", count], place(tmp_path), given)
-    end = talk.end()
-
-    assert end.status == 0, end.stderr.text()
-    told = [line.split()[0] for line in talk.said.decode().splitlines()]
-    assert told == [hashlib.sha256(value.encode()).hexdigest() for value in given.values()]
 
 
 def test_more_than_any_machine_could_take_is_told_as_such(cloud, tmp_path):
@@ -138,25 +175,6 @@ def test_much_in_both_directions_arrives_whole(cloud, tmp_path):
     assert bytes(talk.said) == lines
     assert end.status == 0, end.stderr.text()
     assert cloud.journal("destroyed")
-
-
-def test_a_read_only_mount_is_there_as_a_copy(cloud, tmp_path):
-    source, inside = tmp_path / "source", tmp_path / "inside" / "work"
-    source.mkdir()
-    (source / "tool").write_text("#!/bin/sh\necho tool\n")
-    (source / "tool").chmod(0o755)
-    (source / "link").symlink_to("tool")
-    (tmp_path / "secret").write_text("s3cret")
-    (tmp_path / "secret").chmod(0o600)
-    shown = {str(inside): str(source), str(tmp_path / "inside" / "key"): str(tmp_path / "secret")}
-    line = f"./link && echo changed > tool && cat {tmp_path}/inside/key && stat -c %a {tmp_path}/inside/key"
-    confinement = Confinement(cwd=str(inside), root="elsewhere", readable=shown, tunnel=OPEN_TO)
-    talk = Talk(cloud.name, ["sh", "-c", line], confinement)
-    end = talk.end()
-
-    assert end.status == 0, end.stderr.text()
-    assert talk.said.decode() == "tool\ns3cret600\n"
-    assert "echo tool" in (source / "tool").read_text()
 
 
 def test_being_asked_to_leave_destroys_the_machine(cloud, tmp_path):
@@ -204,43 +222,11 @@ def test_a_host_that_is_killed_leaves_no_machine(cloud, tmp_path):
     assert cloud.wait_for("destroyed")
 
 
-LIFETIMES = {
-    "e2b": lambda asked: asked["timeout"] == LIFETIME,
-    "daytona": lambda asked: (asked["autoStopInterval"], asked["autoDeleteInterval"]) == (LIFETIME // 60, 0),
-    "blaxel": lambda asked: (
-        asked["spec"]["lifecycle"]["expirationPolicies"]
-        == [{"type": "ttl-idle", "value": f"{LIFETIME}s", "action": "delete"}]
-    ),
-    "modal": lambda asked: asked["timeout"] == 3600,
-}
-OPENINGS = {
-    "e2b": lambda asked: (
-        asked["network"] == {"allowOut": ["api.example.com", "*.example.org"], "denyOut": ["0.0.0.0/0"]}
-    ),
-    "daytona": lambda asked: asked["domainAllowList"] == "api.example.com,*.example.org",
-    "blaxel": lambda asked: (
-        (
-            asked["spec"]["network"]["firewall"],
-            asked["spec"]["network"]["proxy"]["allowedDomains"],
-        )
-        == ({"rulesets": ["proxy"]}, ["api.example.com", "*.example.org"])
-    ),
-    "modal": lambda asked: asked["domains"] == ["api.example.com", "*.example.org"],
-}
 CLOSINGS = {
     "e2b": lambda asked: asked["allow_internet_access"] is False,
     "daytona": lambda asked: asked["networkBlockAll"] is True,
     "modal": lambda asked: asked["network"] == "BLOCKED",
 }
-
-
-def test_the_provider_is_told_how_long_and_to_which_hosts(cloud, tmp_path):
-    end = Talk(cloud.name, ["true"], place(tmp_path)).end()
-    (created,) = cloud.journal("created")
-
-    assert end.status == 0, end.stderr.text()
-    assert LIFETIMES[cloud.name](created["asked"]), created
-    assert OPENINGS[cloud.name](created["asked"]), created
 
 
 def test_without_hosts_there_is_no_network_or_no_start(cloud, tmp_path):

@@ -24,6 +24,8 @@ from pathlib import Path
 import pytest
 
 CACHE = Path(__file__).parents[2] / "build" / "reference"
+# Of whoever runs the tests, whose home the tests do not have: it has the standard library compiled, by any earlier run.
+GO_CACHE = Path(pwd.getpwuid(os.getuid()).pw_dir, ".cache", "go-build")
 # Some ten seconds of work; a registry that answers slowly, or somebody else's cargo, must not hold the tests up for longer.
 BUILD_TIMEOUT = 240.0
 # Longer than any build: whoever has the lock then is stuck.
@@ -98,7 +100,7 @@ def _build(language: str, folder: Path, binary: Path) -> None:
 def _build_go(folder: Path, binary: Path) -> str | None:
     _require("go", ["go", "env", "GOVERSION"], GO_MINIMUM)
     settings = {
-        "GOCACHE": str(CACHE / "go-cache"),
+        "GOCACHE": str(GO_CACHE),
         "GOTOOLCHAIN": "local",
         "GOPROXY": "off",
         "GOFLAGS": "-mod=readonly",

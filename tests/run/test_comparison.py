@@ -193,6 +193,7 @@ def test_two_that_have_nothing_in_common_cannot_be_compared():
     [
         (Contract({"$id": "https://schemas.example.com/outline/events/1.2.0/schema.json"}), "1.2.0"),
         (Contract({"$id": "urn:aoi:schema:x:3.0.0"}), "3.0.0"),
+        (Contract({"$id": "https://example.com/3.0.0/2nd.json"}), "3.0.0"),
         (Contract({"version": "2.0.0", "$id": "urn:x:1.0.0"}), "2.0.0"),
         (Contract({"version": "2.0.0"}, manifest(default="4.0.0")), "4.0.0"),
         (Contract({"$id": "https://example.com/schema.json"}), None),

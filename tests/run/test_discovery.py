@@ -1,6 +1,7 @@
 import asyncio
 import os
 import stat
+import sys
 from functools import partial
 
 import msgspec
@@ -15,6 +16,8 @@ from operable.run.discovery import (
     describe,
     version_options,
 )
+from operable.run.options import options_from
+from operable.run.session import CallSession
 from operable.wire.framework import Meta
 from tests.requirement import requirement
 from tests.run.fake import tool
@@ -316,3 +319,9 @@ def test_a_new_release_that_no_longer_describes_itself_is_refused_when_validatio
     with pytest.raises(Fail) as caught:
         run(kind, [path, "search"], validate=True)
     assert caught.value.code in ("TOOL_NOT_FOUND", "SCHEMA_UNAVAILABLE")
+
+
+def test_a_call_asks_for_the_schema_version_that_its_first_words_choose():
+    argv = [sys.executable, "--schema-version", "2", "search"]
+
+    assert CallSession([argv], options_from({})).sources[0].version_options == ("--schema-version", "2")

@@ -38,6 +38,8 @@ TABLE = {
         {"heartbeat_interval": 1},
         ("minor", "HEARTBEAT_CHANGED"),
     ),
+    "first heartbeat": ({}, {"heartbeat_interval": 5}, None),
+    "same heartbeat": ({"heartbeat_interval": 5}, {"heartbeat_interval": 5}, None),
     "another role": ({"role": "source"}, {"role": "sink"}, ("breaking", "BEHAVIOUR_CHANGED")),
     "tolerates bad lines": (
         {"malformed_input": "fail-fast"},

@@ -99,6 +99,7 @@ def world(world):
     world.places = {"evil": app / "app" / "state", "prog": wrapper.bin}
     # They write down who they are, which a command that changes nothing cannot.
     world.env |= wrapper.env | {"PATH": f"{wrapper.bin}:{BIN}:/usr/bin:/bin", "OPERABLE_UNCONFINED": "1"}
+    world.here = ()
     world.command = lambda *words: [
         *(PROGRAM, "mcp", "--workspace", str(world.project), "--kind", "app", "--kind", "wrap"),
         *("--only", "evil", "--only", "prog", *words),

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from tests.agents.install import BIN, missing
+from tests.serve.world import forked
 
 
 @pytest.mark.skipif(missing("mcp-inspector") is not None, reason=str(missing("mcp-inspector")))
@@ -17,7 +18,7 @@ def test_the_typescript_inspector_lists_calls_and_is_refused(world, era):
     options = [*given, "--connect-timeout", "100000", "--protocol-era", era, "--format", "json"]
 
     def inspect(*words):
-        server = world.command("--only", "bench", "--only", "todo", "--allow-destructive")
+        server = forked(world.command("--only", "bench", "--only", "todo", "--allow-destructive"))
         done = subprocess.run(
             [str(BIN / "mcp-inspector"), "--cli", *options, *server, *words],
             env={**world.env, "HOME": str(world.folder), "PATH": f"{BIN}:{os.environ['PATH']}"},

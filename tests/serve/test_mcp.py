@@ -22,6 +22,7 @@ from tests.app.making import made
 from tests.app.test_invocation import ended, written
 from tests.cli.drive import alive
 from tests.requirement import requirement
+from tests.serve.world import HERE, forked
 from tests.wrap.drive import Made
 
 LIMIT = 200
@@ -43,7 +44,7 @@ async def connected(world, *words, mode="auto", answer=None, **env):
         world.asked = params.message
         return answer
 
-    program, *arguments = world.command(*words)
+    program, *arguments = forked(world.command(*(words or world.here)))
     parameters = StdioServerParameters(
         command=program, args=arguments, env={**world.env, **env}, cwd=world.project
     )
@@ -61,7 +62,7 @@ MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
 @MODES
 def test_every_command_is_a_tool_with_a_strict_schema_and_annotations(world, mode):
     async def listed():
-        async with connected(world, mode=mode) as client:
+        async with connected(world, "--kind", "tool", mode=mode) as client:
             return {tool.name: tool for tool in (await client.list_tools()).tools}
 
     tools = run(listed())
@@ -71,6 +72,7 @@ def test_every_command_is_a_tool_with_a_strict_schema_and_annotations(world, mod
     off = {"bench_wipe", "todo_remove", "todo_item", "todo_item_remove", "outline_delete"}
     assert not off & set(tools)
     rows = tools["bench_rows"]
+    assert rows.description
     assert rows.input_schema["additionalProperties"] is False
     assert rows.input_schema["required"] == ["query"]
     assert {"query", "count", "limit", "timeout"} <= set(rows.input_schema["properties"])
@@ -219,7 +221,7 @@ def awkward(world):
 
 def test_a_schema_that_is_none_hides_no_other_tool(awkward):
     async def called():
-        async with connected(awkward) as client:
+        async with connected(awkward, *HERE, "--only", "awkward") as client:
             tools = {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
             given = {"awkward_required": {"a": "x"}, "awkward_shared": {"a": "x"}}
             free = {f"awkward_{name}": {"arguments": ["x"]} for name in ("type", "outside")}
@@ -243,7 +245,7 @@ def test_a_schema_that_is_none_hides_no_other_tool(awkward):
 
 def test_free_words_do_not_lead_to_a_guarded_command_below(awkward):
     async def called(*words):
-        async with connected(awkward, *words) as client:
+        async with connected(awkward, "--only", "awkward", *words) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             return tools, await client.call_tool("awkward_item", {"arguments": ["remove", "--confirm"]})
 
@@ -340,7 +342,7 @@ def test_what_cannot_be_undone_is_off_unless_enabled(world, mode):
 @MODES
 def test_enabled_it_needs_a_yes_for_each_call(world, mode):
     async def called():
-        async with connected(world, "--allow-destructive", mode=mode) as client:
+        async with connected(world, *HERE, "--allow-destructive", mode=mode) as client:
             return [
                 await client.call_tool("bench_wipe", {"name": "x"}),
                 await client.call_tool("bench_wipe", {"name": "x", "confirm": False}),
@@ -375,7 +377,7 @@ def test_enabled_it_needs_a_yes_for_each_call(world, mode):
 )
 def test_the_person_at_the_client_is_asked(world, mode, answer, allowed):
     async def called():
-        async with connected(world, "--allow-destructive", mode=mode, answer=answer) as client:
+        async with connected(world, *HERE, "--allow-destructive", mode=mode, answer=answer) as client:
             return await client.call_tool("bench_wipe", {"name": "x"})
 
     result = run(called())
@@ -390,7 +392,7 @@ def test_where_the_person_can_be_asked_the_model_cannot_say_yes_for_it(world, mo
     no = ElicitResult(action="decline")
 
     async def called():
-        async with connected(world, "--allow-destructive", mode=mode, answer=no) as client:
+        async with connected(world, *HERE, "--allow-destructive", mode=mode, answer=no) as client:
             return [
                 await client.call_tool("bench_wipe", {"name": "x", "confirm": True}),
                 await client.call_tool("todo_remove", {"arguments": ["x"], "confirm": True}),
@@ -417,7 +419,7 @@ def test_where_the_person_can_be_asked_the_model_cannot_say_yes_for_it(world, mo
 )
 def test_whatever_else_a_client_answers_is_no_yes(world, able, reply, code):
     process = subprocess.Popen(
-        world.command("--only", "bench", "--allow-destructive"),
+        forked(world.command("--only", "bench", "--allow-destructive")),
         env=world.env,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -455,7 +457,7 @@ def test_the_person_sees_all_that_is_asked_for(world):
     hidden = "a\u202eb" + "x" * 3000 + "/etc"
 
     async def called():
-        async with connected(world, "--allow-destructive", answer=yes) as client:
+        async with connected(world, *HERE, "--allow-destructive", answer=yes) as client:
             world.asked = ""
             wrong = await client.call_tool("bench_wipe", {"name": 5})
             unasked = world.asked
@@ -526,6 +528,48 @@ def test_a_signal_ends_the_server(world, stop):
     finally:
         process.kill()
         process.communicate()
+
+
+def test_a_request_that_cannot_be_read_is_answered_and_the_rest_of_a_long_line_is_not_a_line(world):
+    about = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    start = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": about}).encode()
+    call = b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":%s}'
+    lines = [
+        start,
+        b'{"jsonrpc":"2.0","method":"notifications/initialized"}',
+        call % (2, b'{"name":"todo_list","arguments":{"text":"\\ud800"}}'),
+        call % (3, b"[" * 5000 + b"]" * 5000),
+        call % (4, b'{"name":"todo_list","arguments":{"n":NaN}}'),
+        b"[" + call % (5, b"{}") + b"]",
+        call % (6, b'{"name":"' + b"x" * (16 * 1024 * 1024) + b'"}')
+        + b" " * (16 * 1024 * 1024 - 1)
+        + call % (7, b"{}"),
+        b"{",
+        b'{"jsonrpc":"2.0","id":8,"method":"ping"}',
+    ]
+    process = subprocess.Popen(
+        world.command("--only", "todo"),
+        env=world.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"".join(line + b"\n" for line in lines))
+        process.stdin.flush()
+        answers: dict[int, Any] = {}
+        while 8 not in answers or len(answers) < 7:
+            answer = json.loads(process.stdout.readline())
+            answers[answer["id"]] = answer
+    finally:
+        process.kill()
+        process.communicate()
+    assert sorted(answers) == [1, 2, 3, 4, 5, 6, 8]
+    assert all(answers[number]["error"]["code"] in (-32700, -32600) for number in (2, 3, 5, 6))
+    assert answers[6]["error"]["message"] == "The request cannot be read: too_long"
+    assert "result" in answers[8]
 
 
 @pytest.mark.parametrize("left", ["stdout", "stdin"])
@@ -616,7 +660,7 @@ def test_a_machine_is_told_what_would_be_served(world):
 def served(world, *words):
     """A server of HTTP: its address, its token, its process."""
     process = subprocess.Popen(
-        world.command("--http", *words),
+        forked(world.command("--http", *(words or world.here))),
         env=world.env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -710,7 +754,7 @@ def test_a_web_page_in_a_browser_cannot_reach_it_even_with_the_token(http):
 
 
 def test_another_loopback_address_is_guarded_alike(world):
-    with served(world, "--host", "127.0.0.2") as (url, token, _):
+    with served(world, *HERE, "--host", "127.0.0.2") as (url, token, _):
         right = {"Authorization": f"Bearer {token}"}
         assert asked(url, **right) < 420
         assert asked(url, Host="evil.example", **right) == 421
@@ -752,7 +796,7 @@ def test_over_http_progress_questions_and_long_results_are_the_same(world):
             return quick, wiped, long, whole.contents[0].text
 
     world.env["BENCH_QUICK"] = "1"
-    with served(world, "--allow-destructive") as (url, token, _):
+    with served(world, *HERE, "--allow-destructive") as (url, token, _):
         quick, wiped, long, text = run(called(url, token))
     assert (quick.is_error, seen) == (False, [(1, 4, "on the way"), (2, 4, None)])
     assert (wiped.is_error, world.wiped.read_text()) == (False, "x")

@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.offer.action import Action
-from operable.offer.arguments import check_arguments
+from operable.offer.action import Action, check_arguments
+from operable.serve.catalog import Operable
 from operable.serve.mcp_tools import McpTool
-from operable.serve.operables import Operable
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

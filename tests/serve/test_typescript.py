@@ -8,6 +8,7 @@ import pytest
 
 from tests.agents.install import BIN, DIRECTORY, missing
 from tests.serve.test_mcp import served
+from tests.serve.world import forked
 
 pytestmark = [
     # The SDK is part of the inspector.
@@ -45,7 +46,7 @@ def judge(world, told, *, allowed):
 
 @pytest.mark.parametrize("answer, allowed", [(YES, True), (NO, False)], ids=["yes", "no"])
 def test_over_stdio(world, answer, allowed):
-    told = talked(world, server=world.command(*WORDS), env=world.env, answer=answer)
+    told = talked(world, server=forked(world.command(*WORDS)), env=world.env, answer=answer)
     judge(world, told, allowed=allowed)
 
 

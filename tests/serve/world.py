@@ -6,7 +6,23 @@ from pathlib import Path
 from operable.app.shelf import find
 from operable.app.trust import Approvals
 from tests.app.making import made
+from tests.cli import forks
 from tests.cli.drive import BIN, PROGRAM
+
+# With the SDK loaded: that is most of what a server costs that answers some calls. Clients give a server few variables.
+_SERVER = forks.Program(
+    "operable.cli",
+    forks.Prepared((*forks.COMMANDS.packages, "operable.serve", "operable.wrap", "mcp.server"), at_start=()),
+)
+
+# What most tests call. Without it the server asks all that is on this machine about itself, twenty processes for each.
+HERE = ("--only", "bench", "--only", "todo")
+
+
+def forked(command: list[str]) -> list[str]:
+    """The same command line, for a client to start: as a fork, where neither its start nor its end by a signal is the point."""
+    return [forks.stand_in(PROGRAM, _SERVER), *command[1:]]
+
 
 TOOL = '''#!{python}
 """A tool for the tests."""
@@ -64,6 +80,7 @@ tool.main()
 class World:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.here = HERE
         self.home = folder / "home"
         self.project = folder / "project"
         (self.project / ".git").mkdir(parents=True)

@@ -48,6 +48,8 @@ def judge(workspace: Path, path: str) -> bool:
         ".pre-commit-config.yaml",
         ".npmrc",
         ".cargo/config.toml",
+        "rust-toolchain.toml",
+        ".ssh/config",
         "venv/lib/x.pth",
         "sitecustomize.py",
         ".git",

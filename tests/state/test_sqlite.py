@@ -10,10 +10,11 @@ from contextlib import closing
 import pytest
 
 from operable.flow.contracts import Surroundings
-from operable.flow.scheduler.operable import apply_to_store
+from operable.flow.scheduler.backends import apply_to_store
 from operable.flow.scheduler.reconciliation import ApplyOptions
-from operable.state.sqlite import read_database
+from operable.state.sqlite import read_database, read_foreign_database
 from tests.flow.manifests import manifest
+from tests.state.hostile_database import interrupted
 
 LIMIT = 240  # seconds for a process on a very busy machine
 PROGRAM = """
@@ -64,3 +65,77 @@ def test_whoever_looks_cannot_write(store):
     assert read_database(
         store, lambda connection: connection.execute("SELECT count(*) FROM jobs").fetchone()
     ) == (1,)
+
+
+def tables(connection):
+    return connection.execute("SELECT name FROM sqlite_master").fetchall()
+
+
+def test_sqlite_itself_obeys_the_journal_of_a_foreign_database(tmp_path):
+    """Else the next test could not fail."""
+    doomed = tmp_path / "precious"
+    doomed.write_text("kept")
+    interrupted(tmp_path / "evil.db", doomed)
+
+    with closing(sqlite3.connect(tmp_path / "evil.db")) as connection:
+        tables(connection)
+
+    assert not doomed.exists()
+
+
+def test_the_journal_of_a_foreign_database_has_no_effect(tmp_path):
+    doomed = tmp_path / "precious"
+    doomed.write_text("kept")
+    interrupted(tmp_path / "evil.db", doomed)
+
+    with pytest.raises(sqlite3.DatabaseError, match="interrupted"):
+        read_foreign_database(str(tmp_path / "evil.db"), tables)
+
+    assert doomed.read_text() == "kept"
+    assert (tmp_path / "evil.db-journal").exists()
+
+
+@pytest.mark.parametrize("name", ["evil.db?mode=rw&x=", "evil.db%3Fmode=rw", "..%2fmade?mode=rwc&x=", "x#y"])
+def test_the_name_of_a_foreign_database_is_only_a_name(name, tmp_path):
+    folder, doomed = tmp_path / "room", tmp_path / "precious"
+    folder.mkdir()
+    doomed.write_text("kept")
+    interrupted(folder / "evil.db", doomed)
+    with closing(sqlite3.connect(folder / "plain")) as connection:
+        connection.execute("CREATE TABLE mine (a)")
+        connection.commit()
+    (folder / "plain").rename(folder / name)
+    before = sorted(path.name for path in folder.iterdir())
+
+    assert read_foreign_database(str(folder / name), tables) == [("mine",)]
+    assert doomed.read_text() == "kept"
+    assert sorted(path.name for path in folder.iterdir()) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["precious", "room"]
+
+
+def test_a_foreign_database_is_read_with_its_log_which_stays_as_it_is(tmp_path):
+    path, log = tmp_path / "live.db", tmp_path / "live.db-wal"
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("CREATE TABLE waiting (a)")
+        before = path.read_bytes(), log.read_bytes()
+
+        assert read_foreign_database(str(path), tables) == [("waiting",)]
+
+        assert (path.read_bytes(), log.read_bytes()) == before
+
+
+def test_a_link_in_the_place_of_a_foreign_database_is_not_followed(tmp_path, store):
+    (tmp_path / "link.db").symlink_to(store)
+
+    with pytest.raises(OSError, match="symbolic links"):
+        read_foreign_database(str(tmp_path / "link.db"), tables)
+
+
+def test_a_query_of_a_foreign_database_that_does_not_end_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr("operable.state.sqlite._MOST_STEPS", 200_000)
+    sqlite3.connect(tmp_path / "x.db").close()
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+    with pytest.raises(sqlite3.OperationalError, match="interrupted"):
+        read_foreign_database(str(tmp_path / "x.db"), lambda connection: connection.execute(endless))

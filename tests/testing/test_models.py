@@ -222,6 +222,22 @@ def test_every_dialect_answers_in_one_piece_to_clients_that_do_not_stream(models
 
 
 @pytest.mark.parametrize(
+    "status, code", [(401, "invalid_api_key"), (429, "rate_limit_exceeded"), (500, None)]
+)
+def test_both_dialects_of_openai_have_its_code_of_an_error(gpt, status, code):
+    prompt = script([{"status": status, "message": "as scripted", "headers": {"x-should-retry": "false"}}])
+    asked = (
+        lambda: gpt.chat.completions.create(model="m", messages=user(prompt)),
+        lambda: gpt.responses.create(model="m", input=prompt),
+    )
+
+    for ask in asked:
+        with pytest.raises(Exception, match="as scripted") as raised:
+            ask()
+        assert (getattr(raised.value, "status_code", 0), getattr(raised.value, "code", "")) == (status, code)
+
+
+@pytest.mark.parametrize(
     "status, error",
     [
         (401, "AuthenticationError"),

@@ -9,8 +9,19 @@ from __future__ import annotations
 import os
 import signal
 
-from operable.tool import Change, Context, Event, Fail, Input, ItemError, Progress, Stream, Tool, Warn
-from operable.tool.run import interrupt
+from operable.tool import (
+    Change,
+    Context,
+    Event,
+    Fail,
+    Input,
+    ItemError,
+    Progress,
+    Stream,
+    Tool,
+    Warn,
+    interrupt,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

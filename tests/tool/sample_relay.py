@@ -1,4 +1,4 @@
-"""A tool that passes on the events of others, in the ways that the tests of `operable.tool.run.relay` ask for."""
+"""A tool that passes on the events of others, in the ways that the tests of `operable.tool.run.context` ask for."""
 
 from __future__ import annotations
 

@@ -6,8 +6,7 @@ import os
 import sys
 import time
 
-from operable.tool import Event, Tool
-from operable.tool.run import interrupt
+from operable.tool import Event, Tool, interrupt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import shutil
 import threading
 from typing import Any
 
@@ -84,6 +85,7 @@ def test_a_program_without_processes_of_its_own_is_told_by_the_system(tmp_path):
 
     assert [row["a"] for row in done.results] == [1]
     assert (done.error["category"], done.error["code"]) == ("config", "SANDBOX_DENIED")
+    assert done.error["retryable"] is False
     assert "OPERABLE_UNCONFINED" in done.error["hint"]
     assert "fork" in done.error["upstream_stderr"]
 
@@ -156,6 +158,60 @@ def test_only_the_named_folders_can_be_read(tmp_path):
     done = made(tmp_path, script, sandbox(read=[f"{tmp_path}/in/**"], write=())).go(cwd=tmp_path / "in")
 
     assert told(done) == {"in": "in", "out": ""}
+
+
+@pytest.mark.needs("bwrap")
+@pytest.mark.parametrize("target", ["{tmp_path}/real", "real"])
+def test_what_is_denied_by_a_link_is_hidden_where_it_is(tmp_path, target):
+    """Bubblewrap cannot mount over an absolute link, and its failure was read as the status of the program."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "secret").write_text("s3cret")
+    (tmp_path / "link").symlink_to(target.format(tmp_path=tmp_path))
+    script = f"for what in link real; do how=$(cat {tmp_path}/$what/secret 2>/dev/null); {REPORT} done\n"
+
+    done = made(tmp_path, script, sandbox(deny=[f"{tmp_path}/link/**"])).go(cwd=tmp_path)
+
+    assert told(done) == {"link": "", "real": ""}
+
+
+@pytest.mark.needs("bwrap")
+def test_a_sandbox_that_cannot_be_put_up_is_an_error_where_the_status_1_of_the_program_is_an_answer(tmp_path):
+    (tmp_path / "unmountable").mkdir()
+    own = {"exits": {"1": {"ok": True}}, "stderr": "ignore"}
+    cli = CLI | {"sandbox": sandbox(deny=[f"{tmp_path}/unmountable/**"]), "metadata": {"operable": own}}
+    wrapper = Made(tmp_path, PRELUDE + "exit 1\n", cli=cli, tool=TOOL | CHANGES)
+    assert wrapper.go(cwd=tmp_path).summary["ok"] is True
+    # As a bubblewrap that the kernel refuses a mount: it says so, and ends with 1.
+    (wrapper.bin / "bwrap").write_text(
+        '#!/bin/sh\ncase "$*" in *unmountable*) echo "bwrap: Can\'t mount it" >&2; exit 1;; esac\n'
+        f'exec {shutil.which("bwrap")} "$@"\n'
+    )
+    (wrapper.bin / "bwrap").chmod(0o755)
+
+    done = wrapper.go(cwd=tmp_path)
+
+    assert done.summary["ok"] is False
+    assert [error["code"] for error in done.of("aoi:error")] == ["SANDBOX_FAILED"]
+    assert "Can't mount it" in done.of("aoi:error")[0]["message"]
+
+
+@pytest.mark.needs("bwrap")
+@pytest.mark.parametrize("wide", [False, True])
+def test_a_folder_that_is_named_by_a_link_is_shown_by_both_names(tmp_path, wide):
+    for name in ("in", "real", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "real")
+    read = [f"{tmp_path}/in/**", f"{tmp_path}/in/link/**"] if wide else [f"{tmp_path}/in/link/**"]
+    script = (
+        f"for what in in/link real other; do how=$(cat {tmp_path}/$what/file 2>/dev/null); {REPORT} done\n"
+    )
+    script += TRY_FILES % f"{tmp_path}/in/link/new {tmp_path}/other/other"
+
+    block = sandbox(read=read, write=[f"{tmp_path}/in/link/**"])
+    done = made(tmp_path, script, block).go(cwd=tmp_path / "real")
+
+    assert told(done) == {"in/link": "real", "real": "real", "other": "refused", "new": "written"}
 
 
 @pytest.fixture

@@ -82,6 +82,16 @@ def test_blame_names_the_commit_of_each_line(repo):
     assert [event["hash"] for event in done.results] == [event["id"] for event in reversed(log)]
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",), ("--all",)])
+def test_a_commit_of_nothing_is_a_failure_and_makes_none(repo, more):
+    before = git("rev-parse", "HEAD", cwd=repo)
+
+    done = wrap("git", "commit", "again", *more, cwd=repo, env=NAMES)
+
+    assert (done.error["category"], done.error["code"]) == ("conflict", "NOTHING_TO_COMMIT")
+    assert git("rev-parse", "HEAD", cwd=repo) == before
+
+
 def test_commit_plans_first_and_then_commits_exactly_once_for_a_key(repo):
     (repo / "new.txt").write_text("x")
     git("add", "new.txt", cwd=repo)

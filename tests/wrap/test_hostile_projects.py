@@ -15,10 +15,11 @@ import pytest
 
 from operable.wrap import load, names
 from operable.wrap.plan.model import WrapCommandPlan
-from tests.cli.drive import SURROUNDINGS
+from tests.cli.drive import SURROUNDINGS, operable
 from tests.tool.drive import Outcome
 from tests.wrap.drive import wrap
 from tests.wrap.hostile_projects import Scene
+from tests.wrap.hostile_projects.git import lay_negotiation
 
 BUNDLED = sorted(names())
 ENDLESS = ("events", "watch", "follow")
@@ -182,6 +183,42 @@ def test_the_bare_program_springs_the_trap(tool, words, scene):
     )
 
     assert tree(scene.project) != before
+
+
+def test_a_planned_push_does_not_fetch_first(scene, listener):
+    """The dry run of a push has the network, so what it runs could reach everything."""
+    lay_negotiation(scene)
+
+    done = called("git", ["push", "origin", "main", "--dry-run"], scene)
+
+    assert done.exit_code == 0, done.stdout
+    assert b'"updated"' in done.stdout
+    listener.close()
+    assert listener.sprung == 0
+
+
+def test_a_shim_in_a_hostile_project_imports_nothing_of_it(scene):
+    """A shim runs outside of every wall: it is what puts the wall up."""
+    shim = scene.project / "grep-aoi"
+    shim.write_bytes(operable("wrap", "shim", "grep", output=None).stdout)
+    shim.chmod(0o755)
+    for name in ("ctypes", "json", "re", "shlex", "struct", "subprocess"):
+        scene.write(f"{name}.py", scene.code)
+    scene.write("poem.txt", "one\n")
+    before = tree(scene.project)
+
+    done = subprocess.run(
+        [shim, "search", "one", "poem.txt", "--output", "jsonl"],
+        cwd=scene.project,
+        env=os.environ | scene.env,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert tree(scene.project) == before
+    assert alive(scene.victim)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("tool", BUNDLED)

@@ -67,6 +67,14 @@ def test_a_value_without_end_is_refused():
         values.feed(b"x" * 900)
 
 
+def test_each_of_many_values_may_be_as_long_as_the_limit():
+    values = Values(4, inside=False)
+
+    for _ in range(3):
+        assert values.feed(b'{"a"') == []
+        assert values.feed(b":1}") == [b'{"a":1}']
+
+
 def test_text_between_objects_comes_out_by_itself():
     found, whole = fed(b'Warning: no config\n{"a": 1}\nDone.\n', [], inside=True)
 

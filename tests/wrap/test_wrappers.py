@@ -10,9 +10,9 @@ import jsonschema_rs
 import pytest
 
 from operable.lint.profile import load as load_profile
+from operable.tool.arguments import parse
 from operable.tool.discovery.capabilities import capabilities_document
 from operable.tool.discovery.commands import schema_document
-from operable.tool.parse.arguments import parse
 from operable.wrap import load, names
 from operable.wrap.commands import function
 from operable.wrap.places import folder_of

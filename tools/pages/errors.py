@@ -1,5 +1,6 @@
 """docs/reference/errors.md: the categories, the exit codes, and every error code that the source can raise."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from operable.flow.errors import EXACT, MEANINGS, FlowError
@@ -123,7 +124,7 @@ def _joined(exact: dict[str, str]) -> str:
     return f"{', '.join(named[:-1])} or {named[-1]}"
 
 
-def _codes(found: list[Failure]) -> list[str]:
+def _codes(found: Iterable[Failure]) -> list[str]:
     rows = {(_name(item), code(item.category), _exit(item), item.message, item.hint): None for item in found}
     return table(("code", "category", "exit", "message", "hint"), rows)
 

@@ -48,6 +48,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "identity_debug": "Show how the identity was resolved, without its credentials.",
         "presentation_debug": "Show how credentials were presented, without them.",
         "approval_id": "Use this approval only.",
+        "on_ask": "Called with each question of an agent that no rule answers, and its masked text; returns a decision.",
     },
     "WorkflowRun": {
         "result": "The whole run: records, counts, `ok`.",

@@ -2,7 +2,7 @@
 
 import sys
 
-from operable.flow.manifest.lint.rule import rule, rules
+from operable.flow.manifest.lint import rule, rules
 from operable.kernel.catalogue import to_module
 from tools.markdown import table
 

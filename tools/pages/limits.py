@@ -8,7 +8,7 @@ PATH = "docs/reference/limits.md"
 
 # module -> constant -> (unit, what it bounds, how a caller or author changes it, what happens when it is reached)
 LIMITS: dict[str, dict[str, tuple[str, str, str, str]]] = {
-    "operable.tool.declare.declaration": {
+    "operable.tool.declaration": {
         "DEFAULT_LIMIT": (
             "results",
             "a command that reads",
@@ -23,7 +23,7 @@ LIMITS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "error `PLAN_TOO_LARGE`",
         ),
     },
-    "operable.tool.parse.intake": {
+    "operable.tool.run.intake": {
         "MAX_INPUT": ("bytes", "input that is held in memory", "", "error `INPUT_TOO_LARGE`, nothing done"),
     },
     "operable.tool.run.cursor": {
@@ -33,7 +33,7 @@ LIMITS: dict[str, dict[str, tuple[str, str, str, str]]] = {
         "MAX_KEY": ("characters", "an idempotency key", "", "error `INVALID_VALUE`"),
         "KEEP_SECONDS": ("s", "how long a result is kept under its key", "", "it is forgotten"),
     },
-    "operable.tool.run.interrupt": {
+    "operable.tool.interrupt": {
         "GRACE": ("s", "how long a stop may take to unwind", "", "the process ends regardless"),
         "APPLY_GRACE": (
             "s",
@@ -42,11 +42,11 @@ LIMITS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "it is stopped like the rest",
         ),
     },
-    "operable.tool.emit.writer": {
+    "operable.tool.writer": {
         "BLOCK": ("bytes", "what is collected before a write", "", "it is written"),
         "LATEST": ("s", "how long a line may wait", "", "it is written"),
     },
-    "operable.tool.run.supervision": {
+    "operable.tool.supervision": {
         "GLANCE": ("s", "how often a quiet stream looks for a reader that left", "", ""),
     },
     "operable.wire.lines": {

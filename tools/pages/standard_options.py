@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from operable.tool import Change, Command, Event, Input, Page, Stream, Tool
+from operable.tool.arguments import standard_options
 from operable.tool.discovery.help_text import command_help, description
-from operable.tool.parse.arguments import standard_options
-from operable.tool.parse.convert import COUNT, DIGEST, FLAG, POSITIVE, SECONDS, STANDARD
+from operable.tool.kinds import COUNT, DIGEST, FLAG, POSITIVE, SECONDS, STANDARD
 from tools.markdown import code, table
 
 PATH = "docs/reference/standard-options.md"

@@ -4,10 +4,10 @@ import ast
 
 from operable import tool as package
 from operable.tool import Tool
-from operable.tool.declare.declaration import Command
+from operable.tool.declaration import Command
 from operable.tool.discovery.help_text import command_help
 from operable.tool.discovery.schema import input_schema
-from operable.tool.json_text import json_text
+from operable.tool.records import json_text
 from tools.api import section, undocumented
 from tools.declared import module
 from tools.markdown import code, table
@@ -25,7 +25,7 @@ PARTS = {
 # Keyword arguments of @tool.command and @command: what their TypedDict says of them.
 OPTIONS = {
     item.name: " ".join(item.text.split())
-    for item in module("operable.tool.declare.options").find("CommandOptions").fields()
+    for item in module("operable.tool.options").find("CommandOptions").fields()
 }
 # Words for parameters and members that have none in the source (tools.api).
 TEXTS = {
@@ -162,7 +162,7 @@ def missing() -> list[str]:
 
 def declared_options() -> dict[str, str]:
     """The options that `Command` takes from what the decorators get, with their defaults as they are written."""
-    made = module("operable.tool.declare.declaration").find("Command").method("__init__")
+    made = module("operable.tool.declaration").find("Command").method("__init__")
     found = {}
     for node in ast.walk(made) if made else ():
         match node:

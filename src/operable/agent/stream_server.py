@@ -11,12 +11,11 @@ import signal
 import threading
 from collections.abc import Callable
 
-from operable.agent.command_lines import CommandLines
 from operable.agent.loop.run import AgentRun
-from operable.agent.outlet import LineOutlet
-from operable.agent.session import attachments
+from operable.agent.session import history
 from operable.agent.session.conversation import SessionConversation
 from operable.agent.session.history import Block, HistoryTurn, TextBlock
+from operable.agent.standard_streams import CommandLines, LineOutlet
 from operable.agent.tool.mcp import McpServers
 from operable.agent.tool.permissions import MODES
 from operable.kernel.errors import EX_IOERR, EX_SIGPIPE, Fail
@@ -137,7 +136,7 @@ class StreamServer:
             self._mcp.settle(run.cancellation)
             conversation = self._conversation
             images = conversation.tuning.image_input == "supported"
-            return attachments.blocks(message.text, message.files, conversation.workspace, images=images)
+            return history.blocks(message.text, message.files, conversation.workspace, images=images)
 
         run.work(blocks, at_end=self._apply_queued)
 

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from operable.app.packages import Package as Package
     from operable.app.packages import activate as activate
     from operable.app.packages import resource as resource
-    from operable.app.schedule import schedules as schedules
     from operable.app.shelf import catalog as catalog
     from operable.app.shelf import find as find
     from operable.app.skeleton import scaffold as scaffold
     from operable.app.trust import Approvals as Approvals
     from operable.app.trust import Standing as Standing
+    from operable.app.usage import schedules as schedules
     from operable.app.validation import validate as validate
 
 _HOMES = {
@@ -40,7 +40,7 @@ _HOMES = {
     "find": "operable.app.shelf",
     "resource": "operable.app.packages",
     "scaffold": "operable.app.skeleton",
-    "schedules": "operable.app.schedule",
+    "schedules": "operable.app.usage",
     "validate": "operable.app.validation",
 }
 

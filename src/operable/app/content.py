@@ -57,6 +57,8 @@ def content(package: Package) -> PackageContent:
     look = _Look(package)
     for path in _files(package, look.left_out):
         look.take(path)
+    for path in entry.outside_files(package, _words(package)):
+        look.take_above(path)
     for path in entry.paths(package.root, _words(package), node=look.node):
         look.take_above(path)
     files, marks = look.files, look.marks
@@ -89,18 +91,18 @@ class _Look:
             "an application has a folder of its own, such as apps/NAME",
         )
         self.marks[name] = _mark(status)
-        self.files[name], names_node = _told(self.package, name, status, self.left_out)
+        self.files[name], names_node = _reported(self.package, name, status, self.left_out)
         self.node = self.node or names_node or entry.is_script(name)
         if stat.S_ISLNK(status.st_mode) and not inside(os.path.realpath(path), self.package.root):
             self.marks[os.path.realpath(path)] = _mark(os.stat(path))
 
     def take_above(self, path: str) -> None:
-        """A file above the package, or what a link there leads to."""
+        """A file above the package or elsewhere, or what a link there leads to."""
         name = os.path.relpath(path, self.package.root)
         status = os.stat(path)
         self._count(
             status.st_size,
-            "the node_modules above {} have",
+            "the node_modules above {0}, and what its entry names outside of it, have",
             "give the application a node_modules of its own, in a folder that has none above it",
         )
         self.marks[os.path.realpath(path)] = _mark(status)
@@ -140,7 +142,7 @@ def unpinnable(package: Package) -> Iterator[Fail]:
             return
     for path in _files(package, left_out):
         try:
-            _told(package, os.path.relpath(path, package.root), os.lstat(path), left_out)
+            _reported(package, os.path.relpath(path, package.root), os.lstat(path), left_out)
         except Fail as problem:
             yield problem
 
@@ -173,7 +175,7 @@ def _git_files(place: str) -> Iterator[str]:
         yield from (os.path.join(folder, name) for name in files)
 
 
-def _told(package: Package, name: str, status: os.stat_result, left_out: set[str]) -> tuple[str, bool]:
+def _reported(package: Package, name: str, status: os.stat_result, left_out: set[str]) -> tuple[str, bool]:
     """(what stands for one file: its mode, and what it contains or where it leads; whether it names a program of Node)."""
     digest = hashlib.sha256(f"{status.st_mode:o}\0".encode())
     path = os.path.join(package.root, name)

@@ -4,7 +4,9 @@ Quotes (single and double) and backslashes group words as in sh; nothing else is
 redirections, `~` or command substitution. A first word with a slash is a path from the package's root; one without is
 looked up on PATH. A package that needs a shell says `metadata.operable.shell: true`, and the user has to approve that;
 the words of a call are then quoted, so that they stay words. What approvals leave out (folders of state) or never see
-(paths that lead out of the package) contains no program: an entry that names one is refused.
+(paths that lead out of the package) contains no program: an entry that names one is refused, also within a word
+(`-f../x.mk`, `PYTHONPATH=../lib`, a script behind `-c`). A file elsewhere that it names by its whole path is approved with
+what it contains, unless it belongs to the system.
 """
 
 import os
@@ -38,6 +40,11 @@ _CODE_ENDING = re.compile(
 )
 # Node reads which file is a folder's code from the first; the others are settings that run code.
 _CODE_FILES = frozenset(("package.json", ".npmrc", "makefile", "gnumakefile"))
+# What separates names of files within a word; what may be in front of one.
+_BETWEEN = re.compile(r"[\s;&|()<>{}\[\]'\"`=,:@$]+")
+_OPTION = re.compile(r"-{1,2}[A-Za-z]")
+# Of the machine, like what is found on PATH.
+_SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/nix/", "/snap/", "/dev/", "/proc/", "/sys/")
 
 
 NODE = re.compile(rb"\b(?:node|nodejs|npm|npx|pnpm|yarn|corepack|bun|bunx|deno|tsx|ts-node)\b")
@@ -165,7 +172,29 @@ def words(package: Package) -> list[str]:
     for word in argv:
         if not os.path.isabs(word):
             _require_inside(package, word)
+    for name, path in _named(package.root, argv):
+        if not inside(path, package.root) and (not name.startswith(("/", "~")) or os.path.isdir(path)):
+            raise _outside(name)
     return argv
+
+
+def outside_files(package: Package, argv: Sequence[str]) -> list[str]:
+    """The files elsewhere that these words of the entry name by their whole paths."""
+    found = dict.fromkeys(path for name, path in _named(package.root, argv) if name.startswith(("/", "~")))
+    return [path for path in found if not inside(path, package.root) and os.path.isfile(path)]
+
+
+def _named(root: str, argv: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """(name, real path) of everything that exists and that the words, or parts of them, name; not what is the system's."""
+    parts = [part for word in argv for part in (word, *_BETWEEN.split(word))]
+    bare = [part[match.end() :] for part in parts if (match := _OPTION.match(part))]
+    for name in dict.fromkeys((*parts, *bare)):
+        if "/" not in name and name != ".." and not name.startswith("~"):
+            continue  # a name in the package
+        path = os.path.join(root, os.path.expanduser(name))
+        real = os.path.realpath(path)
+        if os.path.lexists(path) and real not in ("/", root) and not f"{real}/".startswith(_SYSTEM):
+            yield name, real
 
 
 def left_out(package: Package) -> list[str]:
@@ -179,13 +208,7 @@ def _require_inside(package: Package, word: str) -> None:
     if not os.path.lexists(os.path.join(package.root, word)) or real == package.root:
         return
     if not inside(real, package.root):
-        raise Fail(
-            "validation",
-            "APP_ENTRY_OUTSIDE",
-            f"entry.command names {word}, which is outside of the package and not part of what is approved",
-            target=word,
-            hint="put everything that an application needs into its package",
-        )
+        raise _outside(word)
     path = os.path.relpath(real, package.root)
     if any(path == place or inside(path, place) for place in left_out(package)):
         raise Fail(
@@ -194,6 +217,16 @@ def _require_inside(package: Package, word: str) -> None:
             f"entry.command runs {path}, which is data of the application and not part of what is approved",
             target=path,
         )
+
+
+def _outside(name: str) -> Fail:
+    return Fail(
+        "validation",
+        "APP_ENTRY_OUTSIDE",
+        f"entry.command names {name}, which is outside of the package and not part of what is approved",
+        target=name,
+        hint="put everything that an application needs into its package",
+    )
 
 
 def command_line(

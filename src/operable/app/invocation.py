@@ -19,8 +19,8 @@ from operable.app.admission import require_confirmation
 from operable.app.answers import Answer, judged, speaks_aoi, streamed
 from operable.app.entry import command_line, variables
 from operable.app.packages import Package
-from operable.app.schedule import require_schedulable
 from operable.app.trust import Approvals
+from operable.app.usage import require_schedulable
 from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.kernel.redact import Known, redact_text
 from operable.proc.environment import secret_values
@@ -191,8 +191,8 @@ class Listener:
         if self._problem is not None:
             raise self._problem
         end = ChildEnd(status=status, cause=None, elapsed=0.0, stderr=Excerpt())
-        told = streamed(judge.conclude(end, unread=self.enough), status, redact_text(stderr, self._known))
-        return replace(told, message=self._known.text(told.message))
+        reported = streamed(judge.conclude(end, unread=self.enough), status, redact_text(stderr, self._known))
+        return replace(reported, message=self._known.text(reported.message))
 
     def _pass(self, judge: Judge, chunk: bytes) -> bool:
         return self._give(chunk, judge.deliver(judge.read(chunk)))

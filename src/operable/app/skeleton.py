@@ -8,7 +8,7 @@ import os
 import re
 
 from operable.kernel.errors import EX_CANTCREAT, Fail
-from operable.tool.new_folder import write_folder
+from operable.state.atomic import write_folder
 
 _TEMPLATE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "template")
 _SUFFIX = ".in"

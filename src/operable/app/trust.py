@@ -120,7 +120,7 @@ class Approvals:
         require_same(package, expected, seen.digest)
         details: dict[str, Any] = {"shell": shell, "env": entry.variables(package)}
         if len(seen.files) <= _TOLD_APART:
-            details["files"] = {name: told[:16] for name, told in seen.files.items()}
+            details["files"] = {name: digest[:16] for name, digest in seen.files.items()}
         self._consents.approve(package.root, seen.digest, **details)
         return seen.digest
 
@@ -133,5 +133,5 @@ def _differing(approved: Any, files: dict[str, str]) -> tuple[str, ...]:
     """The files that are not as they were, for people to look at; empty when that was not kept."""
     if not isinstance(approved, dict):
         return ()
-    now = {name: told[:16] for name, told in files.items()}
+    now = {name: digest[:16] for name, digest in files.items()}
     return tuple(sorted(name for name in {*approved, *now} if approved.get(name) != now.get(name)))

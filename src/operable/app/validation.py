@@ -22,7 +22,7 @@ from operable.manifest.frontmatter import FILE_LIMIT, decode, parse_document
 from operable.manifest.loader import load
 from operable.manifest.part import DocumentSource, FieldPosition, ManifestPart
 from operable.manifest.problem import ManifestError, Problem, ordered
-from operable.proc.executable import resolve
+from operable.proc.command import resolve
 
 _SKILL_NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(-[a-z0-9]+)*")
 _SKILL_KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")

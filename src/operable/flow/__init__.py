@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from operable.flow.errors import FlowError as FlowError
     from operable.flow.errors import NotAllowed as NotAllowed
     from operable.flow.manifest.conversion import convert as convert
-    from operable.flow.manifest.lint.rule import lint as lint
+    from operable.flow.manifest.lint import lint as lint
     from operable.flow.manifest.validation import validate as validate
     from operable.flow.operation import Defaults as Defaults
     from operable.flow.operation import Operation as Operation
     from operable.flow.operation import Parameter as Parameter
     from operable.flow.run.caller import Allowance as Allowance
     from operable.flow.run.caller import Caller as Caller
-    from operable.flow.run.executor import ExecOptions as ExecOptions
     from operable.flow.run.executor import execute as execute
     from operable.flow.run.executor import preview as preview
+    from operable.flow.run.options import ExecOptions as ExecOptions
     from operable.flow.run.workflow import RunOptions as RunOptions
     from operable.flow.run.workflow import WorkflowRun as WorkflowRun
 
@@ -47,7 +47,7 @@ _HOMES = {
     "Caller": "operable.flow.run.caller",
     "Defaults": "operable.flow.operation",
     "Evidence": "operable.flow.contracts",
-    "ExecOptions": "operable.flow.run.executor",
+    "ExecOptions": "operable.flow.run.options",
     "FlowError": "operable.flow.errors",
     "HandoffContext": "operable.flow.contracts",
     "Identity": "operable.flow.contracts",
@@ -66,7 +66,7 @@ _HOMES = {
     "compile_manifest": "operable.flow.compile.target",
     "convert": "operable.flow.manifest.conversion",
     "execute": "operable.flow.run.executor",
-    "lint": "operable.flow.manifest.lint.rule",
+    "lint": "operable.flow.manifest.lint",
     "preview": "operable.flow.run.executor",
     "task_digests": "operable.flow.compile.binding",
     "validate": "operable.flow.manifest.validation",

@@ -58,6 +58,7 @@ MEANINGS: dict[str, Meaning] = {word: meaning for words, meaning in _GROUPS.item
 # Words of our own: the contract does not have them, so that its clients see an internal error.
 _OWN = {
     "plan_changed": Meaning("internal_error", "conflict", "PLAN_CHANGED"),
+    "store_unavailable": Meaning("internal_error", "temporary", "STORE_UNAVAILABLE"),
     "HANDOFF_ARTIFACT_INVALID": Meaning("internal_error", "io", "BACKEND_FAILED"),
 }
 # Codes for failures that the product names more exactly than the contract does, with their categories.
@@ -87,7 +88,9 @@ class FlowError(Fail):
 
     def restated(self, message: str, **details: Any) -> "FlowError":
         """The same failure in other words."""
-        return FlowError(self.flow_code, message, reported_as=self._reported_as, **details)
+        again = FlowError(self.flow_code, message, reported_as=self._reported_as, **details)
+        again.target, again.hint = self.target, self.hint
+        return again
 
     def event(self) -> dict[str, object]:
         """The `aoi:error` event, with the contract's word as `flow_code`."""

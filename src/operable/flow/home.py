@@ -39,7 +39,9 @@ def home_of(environment: Mapping[str, str], home: str | None = None, *, cwd: str
     chosen = home or environment.get("AGENTCLI_HOME") or (operable and os.path.join(operable, "flow"))
     if not chosen:
         if not os.path.isabs(user):
-            raise invalid_argument("There is no home directory: set AGENTCLI_HOME, or pass home")
+            raise invalid_argument(
+                "There is no home directory: set OPERABLE_HOME (or AGENTCLI_HOME), or pass home"
+            )
         chosen = os.path.join(user, ".agentcli")
     return os.path.abspath(os.path.join(cwd or current_folder(), expanded(chosen, user)))
 

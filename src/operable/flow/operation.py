@@ -225,9 +225,14 @@ BACKEND = Parameter(
     default="operable",
     offered=("operable", "openclaw-scheduler"),
 )
+DATABASE = local(
+    "database",
+    "postgresql://USER@HOST/NAME if the engine has workers on several machines; else OPERABLE_DATABASE",
+)
 SCHEDULER = (
     Parameter("dbPath", option="db", help="the database of the backend"),
     home("where the jobs of Operable's own engine are kept"),
+    DATABASE,
     Parameter("schedulerPrefix", help="the npm prefix that has openclaw-scheduler"),
     Parameter("schedulerBin", help="the scheduler's program"),
 )

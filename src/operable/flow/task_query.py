@@ -23,7 +23,7 @@ from operable.flow.operation import (
 if TYPE_CHECKING:
     from operable.flow.manifest.selection import Selected
     from operable.flow.run.caller import Allowance, Bound, Caller
-    from operable.flow.run.executor import ExecOptions
+    from operable.flow.run.options import ExecOptions
     from operable.flow.trust.governance import Identified
 
 # The options of an execution, alone or as part of a run.
@@ -83,7 +83,7 @@ def identified(params: dict[str, Any], defaults: Defaults) -> Identified:
 
 def exec_options(params: dict[str, Any]) -> ExecOptions:
     """How a task is run, of the parameters in `EXECUTION`."""
-    from operable.flow.run.executor import ExecOptions
+    from operable.flow.run.options import ExecOptions
 
     return ExecOptions(
         workflow_id=params.get("workflowId"),

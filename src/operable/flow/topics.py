@@ -11,7 +11,7 @@ from operable.flow.compile.target import listed_targets
 from operable.flow.errors import invalid_argument
 from operable.flow.manifest.inheritance import Json
 from operable.flow.operation import listed_methods
-from operable.flow.scheduler.entities import ENTITIES
+from operable.flow.scheduler.inspection import ENTITIES
 
 _COMMANDS = {
     "version": "Versions of the program and of the manifests it reads",

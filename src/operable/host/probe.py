@@ -21,7 +21,7 @@ import msgspec
 from operable.host.importer import AgentCommand, AgentDraft, draft
 from operable.host.launch.process import run
 from operable.host.start.confinement import ConfinedAgent, ConfinementRequest, confine
-from operable.host.start.program_folders import program_folders
+from operable.host.start.confinement_paths import program_folders
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 from operable.manifest.blocks import Mount, SandboxBlock

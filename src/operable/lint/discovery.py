@@ -103,9 +103,9 @@ def _schema(observation: Observation) -> dict[str, Any] | None:
 
 def _state(made: ToolPlan) -> Invocation | None:
     """The call that reports the state: the profile's, else a `list` that needs nothing."""
-    told = made.profile.tool.state
-    if told is not None:
-        return Invocation(tuple(told) if chooses_output(told) else (*told, *made.machine))
+    reported = made.profile.tool.state
+    if reported is not None:
+        return Invocation(tuple(reported) if chooses_output(reported) else (*reported, *made.machine))
     for name in ("list", "status"):
         command = made.command(name)
         if command is not None and command.read_only and not (command.inputs or {}).get("required"):

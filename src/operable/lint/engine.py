@@ -25,8 +25,8 @@ from operable.lint.lab.lab import PATIENCE, ROOM_FAILED, Laboratory
 from operable.lint.lab.probe import LabProbe
 from operable.lint.plan import CommandPlan, ToolPlan
 from operable.lint.profile import recipe
+from operable.proc.command import resolve
 from operable.proc.environment import environment
-from operable.proc.executable import resolve
 from operable.proc.sandbox.confinement import sandbox
 
 _CHECKS = "operable.lint.checks"

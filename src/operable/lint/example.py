@@ -25,8 +25,8 @@ _META: dict[str, Any] = {
 
 def transcript(call: str, *lines: str | dict[str, Any]) -> str:
     """One call and what came of it; events are given as objects."""
-    told = [line if isinstance(line, str) else _event(line) for line in lines]
-    return "\n".join([f"$ notes {call}".rstrip(), *told])
+    reported = [line if isinstance(line, str) else _event(line) for line in lines]
+    return "\n".join([f"$ notes {call}".rstrip(), *reported])
 
 
 def meta(command: str, **other: Any) -> dict[str, Any]:

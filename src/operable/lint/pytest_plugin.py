@@ -22,7 +22,7 @@ def aoi_lint() -> Callable[..., Report]:
 
 def _conforms(tool: str, *, fail_on: str = "must", **options: Any) -> Report:
     from operable.lint.engine import LintOptions, lint
-    from operable.lint.matrix import fails
+    from operable.lint.report import fails
 
     __tracebackhide__ = True
     chosen: dict[str, Any] = {

@@ -18,10 +18,10 @@ import msgspec
 
 from operable.kernel.redact.urls import redact_url
 from operable.manifest.blocks import Block
-from operable.manifest.embedding import reference as reference_in
 from operable.manifest.frontmatter import FILE_LIMIT, Document, decode, parse_document
 from operable.manifest.kind import Kind, Reference, kind_named, recognised
 from operable.manifest.part import DocumentSource, FieldPosition, ManifestPart, Path
+from operable.manifest.part import reference as reference_in
 from operable.manifest.problem import ManifestError, Problem, ordered
 from operable.manifest.refs import Workspace, resolve
 from operable.manifest.schema_check import complaints, unknown_keys

@@ -12,7 +12,9 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, 
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from operable.tool.declare.declaration import ALIAS, BUILT_IN
+from operable.kernel.errors import Fail
+from operable.run.validator import self_contained
+from operable.tool.declaration import ALIAS, BUILT_IN
 from operable.tool.discovery.capabilities import is_read_only
 
 Risk = Literal["read-only", "changes", "destructive", "unknown"]
@@ -178,3 +180,40 @@ def tool_name(*words: str, kind: str = "", taken: Container[str] = ()) -> str:
 
 def _shortened(name: str, identity: str) -> str:
     return f"{name[: NAME_LIMIT - 9]}_{hashlib.sha256(identity.encode()).hexdigest()[:8]}"
+
+
+_NAME = 64  # characters of a name that a caller made up
+_FAULTS = 5  # are enough to fix a call
+
+
+def check_arguments(name: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+    """Raise Fail INVALID_ARGUMENTS if they are not what the schema of `name` allows.
+
+    Values are not repeated in the error: they may be secrets.
+    """
+    import jsonschema_rs
+
+    errors = jsonschema_rs.validator_for(dict(schema), retriever=self_contained).iter_errors(dict(arguments))
+    faults = [_fault(error) for error in errors]
+    if faults:
+        raise Fail(
+            "usage",
+            "INVALID_ARGUMENTS",
+            f"{name} does not take these arguments: {'; '.join(faults[:_FAULTS])}",
+            target=name,
+            hint=f"it takes {', '.join(schema['properties']) or 'none'}",
+        )
+
+
+def _fault(error: Any) -> str:
+    """What is wrong with one argument, by its name."""
+    name, kind = "/".join(map(str, error.instance_path))[:_NAME], error.kind
+    if kind.name == "additionalProperties":
+        return f"there is no {', '.join(repr(each[:_NAME]) for each in kind.unexpected[:_FAULTS])}"
+    if kind.name == "required":
+        return f"{kind.property!r} is missing"
+    if kind.name == "type":
+        return f"{name or 'the whole'} must be of type {' or '.join(kind.types)}"
+    if kind.name == "enum":
+        return f"{name} must be one of {', '.join(map(str, kind.options))}"
+    return f"{name}: {kind.name}"

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from operable.app.invocation import acall
+from operable.app.invocation import TIMEOUT, acall
 from operable.app.packages import Package, read
 from operable.app.trust import Approvals
 from operable.app.usage import usages
@@ -29,9 +29,17 @@ _ON_THE_WAY = 16
 class AppAdapter:
     """The commands of one package, as it is when it is called."""
 
-    def __init__(self, package: Package, *, approvals: Approvals | None = None) -> None:
+    def __init__(
+        self,
+        package: Package,
+        *,
+        approvals: Approvals | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float = TIMEOUT,
+    ) -> None:
         self._package = package
         self._approvals = approvals
+        self._env, self._timeout = env, timeout
 
     async def input_schema(self, action: Action) -> dict[str, Any]:
         try:
@@ -57,7 +65,13 @@ class AppAdapter:
                 return not collector.enough
 
             answer = await acall(
-                package, words, self._approvals, confirmed=bool(confirmed), on_passage=passed
+                package,
+                words,
+                self._approvals,
+                confirmed=bool(confirmed),
+                on_passage=passed,
+                env=self._env,
+                timeout=self._timeout,
             )
             await asyncio.gather(*telling)
             if answer.verdict is not None:

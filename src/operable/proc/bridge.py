@@ -39,11 +39,13 @@ _QUOTED = 500
 
 def main(name: str, argv: list[str]) -> None:
     """Run the job on a new machine of this provider, and exit with its status."""
-    told = json.loads(from_variables(os.environ))
-    secrets = tuple(told.pop("secrets"))
-    files = tuple((place, source) for place, source in told.pop("files"))
-    contents = tuple((place, held) for place, held in told.pop("contents"))
-    job = MachineJob(tuple(argv), files=files, contents=contents, egress=tuple(told.pop("egress")), **told)
+    reported = json.loads(from_variables(os.environ))
+    secrets = tuple(reported.pop("secrets"))
+    files = tuple((place, source) for place, source in reported.pop("files"))
+    contents = tuple((place, held) for place, held in reported.pop("contents"))
+    job = MachineJob(
+        tuple(argv), files=files, contents=contents, egress=tuple(reported.pop("egress")), **reported
+    )
     stdout = os.dup(1)
     os.dup2(2, 1)
     machine: Machine = load("operable.proc.sandboxes", name, "MACHINE", kind="sandbox")()

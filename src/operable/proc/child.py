@@ -12,6 +12,7 @@ It does not interpret bytes, and it does not decide when to cancel: the deadline
 from __future__ import annotations
 
 import io
+import os
 
 from operable.proc.excerpt import Excerpt
 from operable.proc.pipes import Inlet, PipeReader
@@ -39,6 +40,8 @@ class OpenInput:
 OPEN = OpenInput()
 # Why a command was ended that had ended inside its enclosure, where a program kept that from being reported.
 FROZEN = "frozen"
+# What bubblewrap reports when the command was executed and has ended; its whole report has a few lines.
+_EXIT, _REPORT_LIMIT = b'"exit-code"', 4096
 # None: /dev/null. Bytes: given to the child, then closed. A descriptor or an open file: inherited by the child as it is.
 Stdin = bytes | int | io.IOBase | OpenInput | None
 
@@ -56,6 +59,7 @@ class ChildEnd(NamedTuple):
     held_open: bool = False  # a process outside the group kept the output open; it was left at that
     gave_up: bool = False  # SIGKILL did not end it in time
     stdin_unread: bool = False  # the child did not read all of its input
+    unstarted: bool = False  # its sandbox was not put up, and says why on stderr: the status is the sandbox's
 
 
 class Child:
@@ -81,6 +85,7 @@ class Child:
         self.stderr = Excerpt()
         self._reactor = reactor
         self._leader = launched.leader
+        self._report = launched.report
         self._on_end = on_end
         self._left_at_exit: int | None = None
         self._held_open = False
@@ -101,6 +106,7 @@ class Child:
             self._advance()
         except BaseException:
             self._leader.abort()  # interrupted: no caller has this child yet that could end it
+            self._close_report()
             raise
 
     def cancel(self, cause: str = CANCELLED) -> None:
@@ -127,6 +133,7 @@ class Child:
         if self._inner is not None:
             self._inner.close()
         self._leader.abort()
+        self._close_report()
         self.ended = ChildEnd(status=self._leader.status, cause=None, elapsed=0.0, stderr=self.stderr)
 
     def _open_stdin(self, launched: Launched, stdin: Stdin) -> Inlet | None:
@@ -227,8 +234,22 @@ class Child:
             held_open=self._held_open,
             gave_up=self._ladder.gave_up,
             stdin_unread=self.stdin is not None and self.stdin.backlog > 0,
+            unstarted=self._is_unstarted(),
         )
         self._on_end(self.ended)
+
+    def _is_unstarted(self) -> bool:
+        """Whether a sandbox ended by itself and did not report the status of the command."""
+        if self._report is None:
+            return False
+        said = os.pread(self._report, _REPORT_LIMIT, 0)
+        self._close_report()
+        return self._ladder.cause is None and (self._leader.status or 0) > 0 and _EXIT not in said
+
+    def _close_report(self) -> None:
+        if self._report is not None:
+            os.close(self._report)
+            self._report = None
 
 
 def _inner_watch(

@@ -63,19 +63,19 @@ class RestrictedProcess:
 
     def _await_exec(self, reading: int, executable: str) -> None:
         try:
-            told = _read(reading)
+            reported = _read(reading)
         except BaseException:  # interrupted: no caller has this process yet that could end it
             self.kill()
             self.wait()
             raise
         finally:
             os.close(reading)
-        if not told:
+        if not reported:
             return
         self.wait()
-        if told == _UNRESTRICTED:
+        if reported == _UNRESTRICTED:
             raise UnrestrictedError
-        number = int(told)
+        number = int(reported)
         raise OSError(number, os.strerror(number), executable)
 
     def poll(self) -> int | None:
@@ -103,10 +103,10 @@ class RestrictedProcess:
 
 
 def _read(descriptor: int) -> bytes:
-    told = b""
+    reported = b""
     while piece := os.read(descriptor, 64):
-        told += piece
-    return told
+        reported += piece
+    return reported
 
 
 def _become(

@@ -82,6 +82,14 @@ def require_in_time(end: ChildEnd, name: str, timeout: float) -> None:
         raise Fail("timeout", "DEADLINE_EXCEEDED", message, target=name, exit_code=EX_TIMEOUT)
 
 
+def require_started(end: ChildEnd) -> None:
+    """Raise Fail config/SANDBOX_FAILED if the sandbox was not put up: then nothing of the end is the program's."""
+    if end.unstarted:
+        said = end.stderr.text().strip()[-500:] or f"status {end.status}"
+        message = f"the sandbox was not put up, and the program did not start: {said}"
+        raise Fail("config", "SANDBOX_FAILED", message)
+
+
 class Supervised:
     """A command that runs on a reactor of its own."""
 
@@ -116,9 +124,10 @@ class Supervised:
         self.ended = end
 
     def wait(self) -> ChildEnd:
-        """Wait for the end."""
+        """Wait for the end. Fail if a sandbox was not put up."""
         self.reactor.run(lambda: self.ended is not None)
         assert self.ended is not None  # noqa: S101 - the reactor ran until there was one
+        require_started(self.ended)
         return self.ended
 
     def __enter__(self) -> Self:
@@ -241,6 +250,7 @@ class _Capture:
     def result(self, command: PreparedCommand, timeout: float) -> CommandOutput:
         assert self.end is not None  # noqa: S101 - the caller waited for it
         name = command.argv[0]
+        require_started(self.end)
         if self.size > self.limit:
             message = f"{name} printed more than {self.limit} bytes"
             raise Fail("validation", "OUTPUT_TOO_LARGE", message, target=name)

@@ -16,9 +16,8 @@ import errno
 import os
 
 from operable.kernel.errors import Fail
-from operable.proc.command import PreparedCommand
+from operable.proc.command import PreparedCommand, resolve
 from operable.proc.environment import environment, is_encodable
-from operable.proc.executable import resolve
 from operable.proc.tree.group import Group
 from operable.proc.tree.warden import WARDEN
 
@@ -69,6 +68,7 @@ class Launched(NamedTuple):
     stdin: int | None
     stdout: int
     stderr: int
+    report: int | None = None  # of a sandbox: a file, in which it says at the end what became of the command
 
 
 def prepare(
@@ -102,7 +102,10 @@ def launch(command: PreparedCommand, *, stdin: int | None = None, pipe_stdin: bo
     """
     hear()
     opened: list[int] = []
+    report: int | None = None
     try:
+        if command.entry is not None:
+            command, report = _reporting(command, opened)
         out_read, out_write = _pipe(opened)
         err_read, err_write = _pipe(opened)
         in_read, in_write = _pipe(opened) if pipe_stdin else (None, None)
@@ -119,7 +122,7 @@ def launch(command: PreparedCommand, *, stdin: int | None = None, pipe_stdin: bo
     for fd in (out_read, err_read, in_write):
         if fd is not None:
             os.set_blocking(fd, False)
-    return Launched(leader, in_write, out_read, err_read)
+    return Launched(leader, in_write, out_read, err_read, report)
 
 
 def _start_group(command: PreparedCommand, stdin: int | None, stdout: int, stderr: int) -> Leader:
@@ -136,6 +139,24 @@ def _start_group(command: PreparedCommand, stdin: int | None, stdout: int, stder
         process.wait()
         raise
     return Group(process)
+
+
+def start_detached(argv: list[str], env: Mapping[str, str], log: int) -> int:
+    """Start a program of ours that outlives this process, which a user asked for by name; returns its process id.
+
+    It has a session of its own, an empty standard input, and the log as its output.
+    """
+    return os.posix_spawn(
+        argv[0],
+        argv,
+        env,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_DUP2, log, 1),
+            (os.POSIX_SPAWN_DUP2, log, 2),
+        ],
+        setsid=True,
+    )
 
 
 def _start_program(
@@ -198,6 +219,22 @@ def _entrance(command: PreparedCommand) -> Entrance:
     return Entrance(command.entry)
 
 
+def _reporting(command: PreparedCommand, opened: list[int]) -> tuple[PreparedCommand, int | None]:
+    """The command, and the file to which its sandbox reports, if it does. By our own /proc entry, because the keeper
+    may be who starts it.
+    """
+    from operable.proc.sandbox.entry import reported
+
+    assert command.entry is not None  # noqa: S101 - the caller has looked
+    report = os.memfd_create("operable-report")
+    entry = reported(command.entry, f"/proc/{os.getpid()}/fd/{report}")
+    if entry is None:
+        os.close(report)
+        return command, None
+    opened.append(report)
+    return command._replace(entry=entry), report
+
+
 def _unrestricted(reason: str) -> Fail:
     return Fail("config", "SANDBOX_UNAVAILABLE", f"the program cannot be restricted: {reason}")
 
@@ -244,6 +281,11 @@ def _spawn_failure(error: OSError, command: PreparedCommand) -> Fail:
         )
     if isinstance(error, PermissionError):
         return Fail("authz", "TOOL_NOT_EXECUTABLE", f"{command.executable} may not be executed", target=name)
+    if error.errno == errno.ELOOP and command.entry is not None:
+        message = (
+            "a folder that the sandbox is to show is a symbolic link, or behind one, since it was checked"
+        )
+        return Fail("authz", "SANDBOX_PATH_CHANGED", message, target=name)
     if error.errno == errno.ENOEXEC:
         return Fail(
             "config",

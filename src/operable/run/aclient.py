@@ -27,8 +27,7 @@ from operable.run.client import MAX_EVENTS, Collected, collected
 from operable.run.discovery import Description, adescribe
 from operable.run.judge import CANCELLED
 from operable.run.options import CallOptions, options_from
-from operable.run.outcome import Outcome
-from operable.run.session import CallSession
+from operable.run.session import CallSession, Outcome
 from operable.wire.framework import Event
 from operable.wire.verdict import Verdict
 

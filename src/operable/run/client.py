@@ -30,8 +30,7 @@ from operable.run.channel import Channel
 from operable.run.discovery import Description, describe
 from operable.run.judge import CANCELLED, ruling
 from operable.run.options import CallOptions, options_from
-from operable.run.outcome import Outcome
-from operable.run.session import CallSession, Stage, decisive
+from operable.run.session import CallSession, Outcome, Stage, decisive
 from operable.wire.framework import Event
 from operable.wire.verdict import Verdict
 

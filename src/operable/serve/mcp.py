@@ -16,8 +16,7 @@ from operable import __version__
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.kernel.visible import spelt_out
-from operable.offer.action import Result
-from operable.offer.arguments import check_arguments
+from operable.offer.action import Result, check_arguments
 from operable.serve.mcp_tools import (
     OUTPUT_SCHEMA,
     McpTool,

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from operable.kernel.errors import Fail
-from operable.offer.action import Action, Progress, Result, tool_name, with_any_words
-from operable.offer.arguments import check_arguments
-from operable.offer.spool import remove
+from operable.offer.action import Action, Progress, Result, check_arguments, tool_name, with_any_words
+from operable.offer.result import remove
 from operable.offer.words import takes_any_words
-from operable.serve.operables import Operable
+from operable.serve.catalog import Operable
 
 _KEPT_RESULTS = 50
 # Commands whose tools are asked for their schemas at the same time.

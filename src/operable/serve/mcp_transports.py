@@ -16,9 +16,12 @@ import secrets
 import socket
 import threading
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from operable.kernel.errors import Fail
+from operable.kernel.json import json_line
 from operable.serve.mcp import server
 from operable.serve.mcp_tools import Toolbox
 from operable.state.atomic import advise, create_whole
@@ -26,8 +29,40 @@ from operable.state.atomic import advise, create_whole
 if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
 
+IDLE_TIMEOUT = 30.0  # seconds
 _LINE = 16 * 1024 * 1024
 _Result = TypeVar("_Result")
+
+
+# Connections on which no request comes are closed: a client without a token could use up all connections.
+# The server library waits for the rest of a request forever. Here a connection that has none in flight has a time to
+# begin the next one, however slowly bytes come; answers, and streams of events, may last as long as they do.
+class IdleTimeoutProtocol(H11Protocol):
+    """HTTP/1.1 that closes a connection on which no request comes in time."""
+
+    _watch: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._watch = self.loop.call_later(IDLE_TIMEOUT, self._look, self._idle(), self.cycle)
+
+    def _look(self, was_idle: bool, before: object) -> None:
+        if was_idle and self._idle() and self.cycle is before:
+            self.transport.close()
+        else:
+            self._wait()
+
+    def _idle(self) -> bool:
+        last: RequestResponseCycle | None = self.cycle  # None before the first
+        return last is None or last.response_complete
 
 
 async def serve_stdio(toolbox: Toolbox, stdin: int, stdout: int) -> None:
@@ -38,23 +73,24 @@ async def serve_stdio(toolbox: Toolbox, stdin: int, stdout: int) -> None:
 
     arrived, read = anyio.create_memory_object_stream[Any](0)
     write, to_send = anyio.create_memory_object_stream[Any](0)
+    refused = write.clone()
     source = os.fdopen(stdin, "rb", closefd=False)
 
     async def receive() -> None:
-        async with arrived:
-            while line := await _apart(source.readline, _LINE):
+        async with arrived, refused:
+            while line := await _apart(_read_line, source):
                 try:
-                    message: Any = SessionMessage(jsonrpc_message_adapter.validate_json(line))
-                except ValueError as problem:
-                    message = problem
-                await arrived.send(message)
+                    message = SessionMessage(jsonrpc_message_adapter.validate_json(line))
+                except ValueError:
+                    for answer in _refusals(line):
+                        await refused.send(answer)
+                else:
+                    await arrived.send(message)
 
     async def send() -> None:
         async with to_send:
             async for message in to_send:
-                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                data = text.encode() + b"\n"
-                await _apart(_write_all, stdout, data)
+                await _apart(_write_all, stdout, _encoded(message))
 
     made = server(toolbox)
     async with anyio.create_task_group() as group:
@@ -62,6 +98,43 @@ async def serve_stdio(toolbox: Toolbox, stdin: int, stdout: int) -> None:
         group.start_soon(send)
         await made.run(read, write, made.create_initialization_options())
         group.cancel_scope.cancel()
+
+
+def _read_line(source: BinaryIO) -> bytes:
+    """The next line; of one that is too long the beginning, which is not a message: the rest of it is not a line."""
+    line = rest = source.readline(_LINE)
+    while len(rest) == _LINE and not rest.endswith(b"\n"):
+        rest = source.readline(_LINE)
+    return line
+
+
+def _encoded(message: Any) -> bytes:
+    """A message of the SDK, or a line of ours."""
+    if isinstance(message, bytes):
+        return message
+    text: str = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+    return text.encode() + b"\n"
+
+
+def _refusals(line: bytes) -> list[bytes]:
+    """The answers to the requests on a line that cannot be read. The SDK has none, and their client would wait."""
+    from operable.wire.jsonrpc import (
+        INVALID_REQUEST,
+        PARSE_ERROR,
+        MalformedMessage,
+        decode,
+        error_response,
+        unread_heads,
+    )
+
+    try:
+        decode(line)
+        fault = "not_a_message"
+    except MalformedMessage as malformed:
+        fault = "too_long" if len(line) >= _LINE else malformed.code
+    code = PARSE_ERROR if fault in ("not_json", "too_long") else INVALID_REQUEST
+    error = {"code": code, "message": f"The request cannot be read: {fault}"}
+    return [json_line(error_response(head.id, error)) for head in unread_heads(line) if head.is_request]
 
 
 async def _apart(function: Callable[..., _Result], *arguments: Any) -> _Result:
@@ -122,8 +195,6 @@ def listening(host: str, port: int) -> socket.socket:
 async def serve_http(toolbox: Toolbox, listener: socket.socket, host: str, token: str) -> None:
     """Serve clients on a socket, until a signal."""
     import uvicorn
-
-    from operable.serve.slow_clients import IdleTimeoutProtocol
 
     app = _guarded(server(toolbox).streamable_http_app(transport_security=_own_names(host)), token)
     config = uvicorn.Config(

@@ -8,12 +8,16 @@ documents of the user (`private=False`): those keep the mode that they had, or g
 `open_private` never follows a link and never waits: a symbolic link, a FIFO or a device in the place of a file is refused.
 """
 
+from __future__ import annotations
+
 import errno
 import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Self
+
+from operable.kernel.errors import EX_CANTCREAT, Fail
 
 # Short lines, as recordings have them, cost one call for many.
 _PIECE = 64 * 1024
@@ -235,3 +239,37 @@ def sync_folder(folder: str) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+def write_folder(folder: str, files: Mapping[str, str]) -> None:
+    """Make the folder with these files, named by their paths from it; Fail CANNOT_WRITE when that is impossible.
+
+    They are written to a folder beside the place, which takes that place when all of them are there; whatever stops that,
+    a signal too, leaves nothing.
+    """
+    import shutil
+    import tempfile
+
+    parent, name = os.path.split(folder)
+    try:
+        os.makedirs(parent or ".", exist_ok=True)
+        made = tempfile.mkdtemp(prefix=f".{name}-", dir=parent or ".")
+        try:
+            for path, text in files.items():
+                os.makedirs(os.path.join(made, os.path.dirname(path)), exist_ok=True)
+                with open(os.path.join(made, path), "w", encoding="utf-8") as file:
+                    file.write(text)
+            os.chmod(made, 0o755)  # noqa: S103 - mkdtemp makes private ones; this is a folder of a project
+            move(made, folder)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+    except OSError as problem:
+        raise Fail(
+            "io",
+            "CANNOT_WRITE",
+            f"cannot write {folder}: {problem.strerror}",
+            target=folder,
+            hint=advise(problem, "choose a folder on another disk"),
+            exit_code=EX_CANTCREAT,
+        ) from problem

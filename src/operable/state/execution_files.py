@@ -89,13 +89,14 @@ TABLE: Final[tuple[tuple[str, str], ...]] = (
             " mypy.ini .mypy.ini .flake8 .rubocop.yml"
         ),
     ),
+    ("ssh runs the commands that it names, and lets in the keys that it lists", ".ssh/"),
     (
         "a shell loads it when a person enters the folder or starts the shell",
         ".envrc .env .direnv/ .profile .bashrc .bash_profile .bash_login .bash_logout .zshrc .zshenv .zprofile .inputrc",
     ),
     (
         "a version manager runs its hooks and tasks, or picks the programs, when a person enters the folder",
-        "mise.* .mise* mise/ .mise/ .tool-versions",
+        "mise.* .mise* mise/ .mise/ .tool-versions rust-toolchain rust-toolchain.toml",
     ),
     (
         "continuous integration runs it, with the secrets of the project, at the next push",

@@ -7,8 +7,7 @@ content_block_stop, then message_delta with the stop reason and the final usage,
 import json
 from typing import Any
 
-from operable.testing.dialect import TokenUsage, halves, new_id, sse
-from operable.testing.model_request import Asked, Offered, Spoken, text_of
+from operable.testing.dialect import Asked, Offered, Spoken, TokenUsage, halves, new_id, sse, text_of
 
 _REASONS = {"stop": "end_turn", "tool": "tool_use", "max_tokens": "max_tokens", "refusal": "refusal"}
 _ERRORS = {

@@ -7,8 +7,8 @@ instead, so that a test can ask whether a request carried a certain one (`carrie
 import hashlib
 from typing import Any
 
+from operable.testing.dialect import Asked, ScriptPosition
 from operable.testing.http_edge import EdgeRequest
-from operable.testing.model_request import Asked, ScriptPosition
 
 _CREDENTIALS = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "x-amz-security-token")
 _REPLACED = "(credential)"

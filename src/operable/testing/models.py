@@ -41,11 +41,10 @@ from typing import Any, Self
 
 from operable.kernel.catalogue import load, names
 from operable.testing import dialects
-from operable.testing.dialect import Dialect
+from operable.testing.dialect import Dialect, ScriptPosition, position
 from operable.testing.exchange import Exchange
 from operable.testing.http_edge import EdgeRequest, Reply, serve
 from operable.testing.model_reply import VERBS, Playing
-from operable.testing.model_request import ScriptPosition, position
 from operable.testing.script import ScriptError, Step, check_steps
 
 Replies = list[list[Step]]

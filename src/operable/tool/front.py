@@ -1,4 +1,6 @@
-"""From `sys.argv` to the exit code: decide the mode, understand the words, run, leave.
+"""From `sys.argv` to the exit code: decide the mode, find the command, understand its words, run, leave.
+
+The first bare word is the command; options may be before and after it.
 
 The mode is read before anything is parsed, because a command line that is wrong must still be answered in the
 language of the caller: a machine gets meta, error and summary for every mistake, a person gets two lines on stderr.
@@ -9,18 +11,18 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import EX_IOERR, Fail
-from operable.tool.declare.declaration import Command, Declaration
-from operable.tool.parse.arguments import ParsedCall, locate, parse
-from operable.tool.parse.convert import STANDARD
-from operable.tool.process import leave
+from operable.tool.arguments import ParsedCall, parse, takes_value
+from operable.tool.declaration import Command, Declaration
+from operable.tool.kinds import STANDARD
+from operable.tool.process import complain, leave
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import NoReturn
 
-    from operable.tool.emit.sinks import Sink
-    from operable.tool.run.interrupt import Interrupts
+    from operable.tool.interrupt import Interrupts
+    from operable.tool.writer import Sink
 
 JSONL, JSON, HUMAN = "jsonl", "json", "human"
 # Flags that mean a built-in command when no command is given.
@@ -57,14 +59,15 @@ def run_command_line(tool: Declaration, argv: list[str]) -> NoReturn:
     call, refusal = understand(tool, argv)
     secrets = suspects(argv, call, refused=refusal is not None)
     if output == JSON:
-        from operable.tool.emit.document import answer
+        from operable.tool.document import answer_call
 
-        leave(answer(call, refusal, secrets))
+        leave(answer_call(call, refusal, secrets))
     try:
         stream = _open_terminal(tool, call, secrets) if output == HUMAN else _open_stream(call, secrets)
     except OSError:
-        os._exit(EX_IOERR)  # stdout is closed: there is no caller to answer and no stream to say so
-    from operable.tool.run.runner import CommandRun  # after the signals are taken: loading it takes a while
+        complain(f"{tool.name}: stdout is closed; nothing was done")  # there is no caller to answer
+        os._exit(EX_IOERR)
+    from operable.tool.runner import CommandRun  # after the signals are taken: loading it takes a while
 
     sink, interrupts = stream
     try:
@@ -104,7 +107,7 @@ def understand(tool: Declaration, argv: list[str]) -> tuple[ParsedCall, Fail | N
     if command is None:
         if name and _asks_for_help(words) and any(each.startswith(f"{name} ") for each in tool.names()):
             return ParsedCall(_help(tool, name)), None
-        from operable.tool.parse.misuse import unknown_command, unknown_global_option
+        from operable.tool.run.misuse import unknown_command, unknown_global_option
 
         unknown = next((word for word in words if _is_unknown(tool, word)), "")
         refusal = (
@@ -125,6 +128,52 @@ def understand(tool: Declaration, argv: list[str]) -> tuple[ParsedCall, Fail | N
     except Fail as refusal:
         return ParsedCall(command), refusal
     return call, None
+
+
+def locate(tool: Declaration, argv: list[str]) -> tuple[str, list[str]]:
+    """The command's name ("" if the caller gave no name) and the other words."""
+    index, doubtful = 0, -1
+    while index < len(argv):
+        word = argv[index]
+        if word == "--":  # what follows is not an option, so the next word is the command
+            index += 1
+            return _command_name(tool, argv, index) if index < len(argv) else ("", argv)
+        if not word.startswith("-") or word == "-":
+            return _command_name(tool, argv, index)
+        if _takes_next(tool, argv, index):
+            index += 1
+            if doubtful < 0 and word[2:] not in STANDARD:
+                doubtful = index
+        index += 1
+    # Nothing else is there, so a word that was taken for the value of an unknown option was meant as the command.
+    return _command_name(tool, argv, doubtful) if doubtful >= 0 else ("", argv)
+
+
+def _takes_next(tool: Declaration, argv: list[str], index: int) -> bool:
+    """Whether the option at `index`, which is before the command, is followed by its value."""
+    name, following = argv[index][2:], argv[index + 1 : index + 2]
+    if "=" in name or not following:
+        return False
+    if name in tool.machine_flags:
+        return True
+    form = STANDARD.get(name)
+    if form is None:  # perhaps one of the command's own
+        return not following[0].startswith("-") and not tool.knows(following[0])
+    return takes_value(form, following[0])
+
+
+def _command_name(tool: Declaration, argv: list[str], index: int) -> tuple[str, list[str]]:
+    """One word, or two where the first is the name of a group (`agent list`)."""
+    name, rest = argv[index], argv[:index] + argv[index + 1 :]
+    if tool.is_group(name):
+        later = index + 1
+        while later < len(argv) and argv[later].startswith("-"):
+            later += 2 if _takes_next(tool, argv, later) else 1
+        if later < len(argv):
+            longer = f"{name} {argv[later]}"
+            if not tool.knows(name, groups=False) or tool.knows(longer):
+                return longer, [*rest[: later - 1], *argv[later + 1 :]]
+    return name, rest
 
 
 def suspects(argv: list[str], call: ParsedCall, *, refused: bool) -> tuple[str, ...]:
@@ -214,13 +263,12 @@ def _nothing() -> None:
 
 def _open_stream(call: ParsedCall, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
     """Machine mode: stdout becomes private, no code can prompt. Raises OSError when stdout is closed."""
-    from operable.tool.run.interrupt import Interrupts
+    from operable.tool.interrupt import Interrupts
 
     interrupts = Interrupts()
     interrupts.install()
-    from operable.tool.emit.sinks import MachineSink
-    from operable.tool.emit.writer import Emitter
     from operable.tool.process import STDIN_NAMES, let_go_of_terminal, take_stdin, take_stdout
+    from operable.tool.writer import Emitter, MachineSink
 
     sink = MachineSink(Emitter(take_stdout(), interrupts), secrets)
     words = [
@@ -234,7 +282,7 @@ def _open_stream(call: ParsedCall, secrets: tuple[str, ...]) -> tuple[Sink, Inte
 
 def _open_terminal(tool: Declaration, call: ParsedCall, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
     """Human mode."""
-    from operable.tool.run.interrupt import Interrupts
+    from operable.tool.interrupt import Interrupts
 
     interrupts = Interrupts()
     interrupts.install()

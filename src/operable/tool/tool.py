@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 
-from operable.tool.declare.declaration import ALIAS, BUILT_IN, Declaration
+from operable.tool.declaration import ALIAS, BUILT_IN, Declaration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from operable.tool.declare.declaration import Command
+    from operable.tool.declaration import Command
 
 # The calls that every consumer makes first; a document for each is kept ready.
 _DISCOVERY = (["schema", "--output", "json"], ["capabilities", "--output", "json"])
@@ -35,9 +35,9 @@ class Tool(Declaration):
         if words == ["--version"]:
             self._say_version()
         if words in _DISCOVERY and "output" in self.machine_flags and self.called(words[0]) == words[0]:
-            from operable.tool.prebuilt import answer
+            from operable.tool.document import answer_discovery
 
-            answer(self, words[0])
+            answer_discovery(self, words[0])
         from operable.tool.process import postpone_collection
 
         postpone_collection()

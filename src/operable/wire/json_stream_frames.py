@@ -106,9 +106,12 @@ class ToolRequestFrame(Frame, frozen=True, tag="tool_request"):
 
 
 class ToolRunningFrame(Frame, frozen=True, tag="tool_running"):
+    """`tool` is our addition, for a call that needed no approval: hosts then know what runs."""
+
     call_id: str
     tool_name: str = ""
     msg_id: str = ""
+    tool: FrameTool | None = None
 
 
 class ToolResultFrame(Frame, frozen=True, tag="tool_result"):

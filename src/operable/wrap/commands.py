@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from operable.tool.declare.declaration import Command
+from operable.tool.declaration import Command
 from operable.wrap.schemas import event_class, inputs, params
 from operable.wrap.upstream import GRACE, Upstream
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-    from operable.tool.declare.framework import Change
-    from operable.tool.declare.kinds import Page
-    from operable.tool.declare.records import Event
-    from operable.tool.declare.signature import Param
+    from operable.tool.framework import Change
+    from operable.tool.kinds import Page
+    from operable.tool.records import Event
     from operable.tool.run.context import Context
+    from operable.tool.signature import Param
     from operable.wrap.plan.model import WrapCommandPlan, WrapPlan
 
 
@@ -171,7 +171,7 @@ def planned(
             yield _planned_change(change, given)
         return
     from operable.manifest.argv import expand
-    from operable.tool.declare.framework import Change
+    from operable.tool.framework import Change
 
     upstream.words()  # inputs that cannot be put on a command line are refused before anything is planned
     flat = {name: value for name, value in given.items() if not isinstance(value, list)}
@@ -191,17 +191,17 @@ def _planned_change(item: Any, given: dict[str, Any]) -> Any:
     The inputs are shown redacted, as part of what is confirmed; the program gets them as they were given.
     """
     from operable.kernel.redact import redact_value
-    from operable.tool.declare.framework import Change
+    from operable.tool.framework import Change
 
     if not isinstance(item, Change):
         return item
     shown = redact_value({name: value for name, value in given.items() if value not in (None, False, [])})
-    fields = _told(item.fields)
+    fields = _reported(item.fields)
     details = {name: value for name, value in fields.items() if name not in ("type", "action", "target")}
-    return Change(item.action, fields.get("target"), **details, input=_told(shown)).carry(given)
+    return Change(item.action, fields.get("target"), **details, input=_reported(shown)).carry(given)
 
 
-def _told(fields: dict[str, Any]) -> dict[str, Any]:
+def _reported(fields: dict[str, Any]) -> dict[str, Any]:
     """The same fields, with the bytes of each path that is not UTF-8 beside it."""
     from operable.wrap.fields import base64, put_path
 

@@ -180,7 +180,7 @@ def problem(sandbox: SandboxPlan | None) -> Fail | None:
 
 def looking(command: PreparedCommand) -> PreparedCommand:
     """The command of a program that is asked for its help or its version."""
-    from operable.proc.sandbox.inquiry import without_effects
+    from operable.proc.sandbox.restriction import without_effects
 
     return command if os.environ.get(UNCONFINED) else without_effects(command)
 
@@ -261,22 +261,28 @@ def confinement(command: PreparedCommand, sandbox: SandboxPlan, scratch: str | N
     from operable.proc.sandbox.confinement import Confinement
 
     cwd = os.path.realpath(command.cwd or os.getcwd())
-    writable = _folders() if sandbox.write is None else _existing(_set_places(sandbox.write), cwd)
+    written = _existing(_set_places(sandbox.write or ()), cwd)
+    read = _existing(sandbox.read or (), cwd)
+    # The root of the host has its links itself; in a root of its own a folder is also shown by the link that named it.
+    links = () if sandbox.read is None else _showable({**read, **written})
+    writable = _folders() if sandbox.write is None else _shown(written, links)
     if scratch is not None:
-        writable[scratch] = scratch
-    readable = {"/tmp": "/tmp", "/run": "/run"}  # noqa: S108 - as they are, where everything may be read
+        writable[scratch] = os.path.realpath(scratch)
+    readable = {path: os.path.realpath(path) for path in ("/tmp", "/run")}  # noqa: S108 - as they are, where all is read
     shown = cwd
     if sandbox.read is not None:
-        programs = dict.fromkeys((command.executable, os.path.realpath(command.executable)))
-        readable = {path: path for path in programs if not path.startswith(("/usr/", "/bin/", "/lib"))}
-        readable |= _existing(sandbox.read, cwd)
+        real = os.path.realpath(command.executable)
+        system = ("/usr/", "/bin/", "/lib")
+        readable = {path: real for path in (command.executable, real) if not path.startswith(system)}
+        readable |= _shown(read, links)
         places = (*readable, *writable)
         shown = cwd if any(f"{cwd}/".startswith(f"{place.rstrip('/')}/") for place in places) else "/"
     return Confinement(
         cwd=shown,
         writable=writable,
         readable={place: path for place, path in readable.items() if place not in writable},
-        hidden=tuple(_existing(sandbox.deny, cwd)),
+        # Where they really are: a link is hidden with its target.
+        hidden=tuple(dict.fromkeys(_existing(sandbox.deny, cwd).values())),
         root="host" if sandbox.read is None else "system",
         network=sandbox.hosts is None,
         sockets="sockets" not in sandbox.gives_up,
@@ -301,9 +307,24 @@ def _set_places(patterns: Sequence[str]) -> list[str]:
 
 
 def _existing(patterns: Sequence[str], cwd: str) -> dict[str, str]:
-    """The folders and files that patterns name; what is not there can be neither shown nor hidden."""
-    paths = [os.path.normpath(os.path.join(cwd, os.path.expanduser(_place(each)))) for each in patterns]
-    return {path: path for path in paths if os.path.exists(path)}
+    """Name -> real path of the folders and files that patterns name; what is not there can be neither shown nor hidden."""
+    named = [os.path.normpath(os.path.join(cwd, os.path.expanduser(_place(each)))) for each in patterns]
+    return {path: os.path.realpath(path) for path in named if os.path.exists(path)}
+
+
+def _shown(found: dict[str, str], links: Sequence[str]) -> dict[str, str]:
+    """Place inside -> real path: each where it is, and at those of its names that are `links`."""
+    names = {path: real for path, real in found.items() if path in links}
+    return {real: real for real in found.values()} | names
+
+
+def _showable(found: dict[str, str]) -> tuple[str, ...]:
+    """Names at which something can be mounted: below another one a link is seen itself, and nothing fits over it."""
+    return tuple(
+        path
+        for path in found
+        if not any(path != other and path.startswith(f"{other.rstrip('/')}/") for other in found)
+    )
 
 
 def _place(pattern: str) -> str:

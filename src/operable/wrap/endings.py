@@ -13,7 +13,7 @@ With results before it, a Fail makes the summary partial: what came is there, an
 
 from __future__ import annotations
 
-from operable.kernel.errors import Fail
+from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.wrap.enclosure import UNCONFINED, unconfined
 from operable.wrap.fields import base64
 
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
-    from operable.wrap.call import WrappedCall
+    from operable.proc.child import ChildEnd
+    from operable.tool.run.context import Context
+    from operable.wrap.plan.model import WrapCommandPlan, WrapPlan
 
 # What is shown of a program's own words: enough for a page of diagnostics, too little to flood a model.
 _SHOWN = 2000
@@ -30,6 +32,29 @@ _EXCERPT = 240
 # The numbers that shells and schedulers know; others are shown as they are.
 _SIGNALS = {1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 6: "SIGABRT", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV",
             13: "SIGPIPE", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ"}  # fmt: skip
+
+
+# The facts of one call of a wrapped program: what was asked for, and what is known of its end so far.
+# `upstream` runs the program and notes what happens, `endings` judges it. Neither has to know the other for that.
+class WrappedCall:
+    """One call, from its inputs to how the program ended."""
+
+    def __init__(
+        self, plan: WrapPlan, command: WrapCommandPlan, inputs: dict[str, Any], context: Context
+    ) -> None:
+        self.plan = plan
+        self.command = command
+        self.inputs = inputs
+        self.context = context
+        self.end: ChildEnd | None = None  # how the program ended, once it has
+        self.foreign = 0  # records that were not what was promised
+        self.failure: Fail | None = None  # what the program itself reported as its error
+        self.complete: bool | None = None  # what its own end marker said; None: it has none, or has not come
+
+    def timed_out(self) -> Fail:
+        self.context.conclude(reason="timeout")
+        message = f"{self.command.name} did not end within {self.context.timeout:g} s"
+        return Fail("timeout", "TIMEOUT", message, hint="raise --timeout", exit_code=EX_TIMEOUT)
 
 
 def judged(call: WrappedCall) -> Iterator[Any]:
@@ -43,14 +68,14 @@ def judged(call: WrappedCall) -> Iterator[Any]:
         raise call.timed_out()
     status, stderr = end.status, end.stderr.text()
     meaning = call.command.exits.get(status, {})
-    told: dict[str, Any] = {"program": call.plan.bin, "exit": status}
+    reported: dict[str, Any] = {"program": call.plan.bin, "exit": status}
     if "word" in meaning:
-        told["meaning"] = meaning["word"]
+        reported["meaning"] = meaning["word"]
     if call.foreign:
-        told["non_json"] = call.foreign
+        reported["non_json"] = call.foreign
     if unconfined(call.command.sandbox):
-        told["sandbox"] = "none"
-    call.context.conclude(upstream=told)
+        reported["sandbox"] = "none"
+    call.context.conclude(upstream=reported)
     if call.failure is not None and call.failure.code == "UPSTREAM_ERROR":
         raise call.failure
     if status != 0 and not meaning.get("ok"):
@@ -59,7 +84,7 @@ def judged(call: WrappedCall) -> Iterator[Any]:
         raise call.failure
     yield from _terminal(call)
     if stderr.strip() and call.command.stderr == "warn":
-        from operable.tool.declare.framework import Warn
+        from operable.tool.framework import Warn
 
         yield Warn("UPSTREAM_STDERR", shown(stderr, known_secrets(call)), source=call.plan.bin)
 
@@ -147,7 +172,7 @@ def _denied(call: WrappedCall, stderr: str) -> Mapping[str, Any]:
 
 def foreign(call: WrappedCall, line: bytes) -> Any:
     """The warning for a record that is not what was promised, with its bytes if they are not text."""
-    from operable.tool.declare.framework import Warn
+    from operable.tool.framework import Warn
 
     program, secrets = call.plan.bin, known_secrets(call)
     try:

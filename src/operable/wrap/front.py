@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from operable.wrap.tools import WrappedTool
 
 _ABOUT = ("--help", "-h", "--version", "--schema", "--capabilities")
+# `-P`: modules are not looked for beside the shim, which may be in a project.
 _SHIM = """\
-#!{python}
+#!{python} -P
 # {name} in machine mode: `{name}-aoi COMMAND --output jsonl`. Made by `operable wrap shim {name}`.
 import sys
 
@@ -64,7 +65,7 @@ def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str
     """The words with the name of the main command where no command is named."""
     if default is None:
         return words
-    from operable.tool.parse.arguments import locate
+    from operable.tool.front import locate
 
     found, _ = locate(tool, words)
     if tool.knows(found) or found == "help":
@@ -75,7 +76,7 @@ def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str
 def refuse(words: list[str], fail: Fail) -> NoReturn:
     """A wrapper that cannot be loaded is reported in the format of the caller."""
     from operable import __version__
-    from operable.tool.declare.declaration import Command
+    from operable.tool.declaration import Command
     from operable.tool.tool import Tool
 
     tool = Tool("operable", version=__version__, schema_name="org.operable.events")

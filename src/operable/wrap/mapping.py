@@ -51,8 +51,8 @@ def mapper(upstream: Upstream, rules: Mapping[str, Any]) -> Callable[[Any], Iter
             return
         kind = value.get(field) if field is not None else None
         if end is not None and kind == end["type"]:
-            told = at(value, end["ok"]) if "ok" in end else True
-            upstream.complete = told is True
+            reported = at(value, end["ok"]) if "ok" in end else True
+            upstream.complete = reported is True
         if events is None:
             if value:
                 yield _whole(only, value)
@@ -61,7 +61,7 @@ def mapper(upstream: Upstream, rules: Mapping[str, Any]) -> Callable[[Any], Iter
                 yield _chosen(events[kind], value)
         elif (end is None or kind != end["type"]) and str(kind) not in unknown and len(unknown) < _UNKNOWN:
             unknown.add(str(kind))
-            from operable.tool.declare.framework import Warn
+            from operable.tool.framework import Warn
 
             message = f"{upstream.plan.bin} printed a {str(kind)[:80]!r}, which is not known"
             yield Warn("UPSTREAM_UNKNOWN_TYPE", message)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
     from typing import Any
 
-    from operable.tool.declare.framework import Warn
+    from operable.tool.framework import Warn
     from operable.wrap.plan.model import WrapPlan
 
 # A page of the default limit, and some more. Loading msgspec costs as much as it saves on ten thousand rows.
@@ -64,7 +64,7 @@ def single(rows: Iterator[Any]) -> Generator[Any, None, None]:
 
 
 def eased(rows: Iterator[Any]) -> Generator[Any, None, None]:
-    """Yield the first rows one by one, then lists: lists make `operable.tool.emit.rows` load msgspec."""
+    """Yield the first rows one by one, then lists: lists make `operable.tool.rows` load msgspec."""
     count = 0
     try:
         for row in rows:
@@ -104,7 +104,7 @@ def secrets(names: Sequence[str]) -> list[str]:
 def concealed(rows: Iterator[Any], values: Sequence[str]) -> Iterator[Any]:
     """The same rows without these values."""
     from operable.kernel.redact import Known
-    from operable.tool.declare.framework import FrameworkNotice
+    from operable.tool.framework import FrameworkNotice
 
     known = Known(values)
     try:
@@ -122,14 +122,14 @@ def concealed(rows: Iterator[Any], values: Sequence[str]) -> Iterator[Any]:
 
 def marked(rows: Iterator[Any], program: str) -> Generator[Any, None, None]:
     """The rows one by one; what may have lost something says so."""
-    told = False
+    reported = False
     try:
         for row in rows:
             for one in row if row.__class__ is list else (row,):
                 fields = _fields(one)
                 if fields is not None and _is_replaced(fields):
-                    if not told:
-                        told = True
+                    if not reported:
+                        reported = True
                         yield _warning(program)
                     fields["lossy"] = True
                 yield one
@@ -139,7 +139,7 @@ def marked(rows: Iterator[Any], program: str) -> Generator[Any, None, None]:
 
 def _fields(row: Any) -> dict[str, Any] | None:
     """What a row says: an event, or a planned change; other notices are words for people."""
-    from operable.tool.declare.framework import Change, FrameworkNotice
+    from operable.tool.framework import Change, FrameworkNotice
 
     if isinstance(row, FrameworkNotice):
         return row.fields if isinstance(row, Change) else None
@@ -164,6 +164,6 @@ def _is_replaced(value: Any) -> bool:
 
 def _warning(program: str) -> Warn:
     message = f"{program} writes U+FFFD for bytes that are not UTF-8: a name with `lossy` may be different in reality"
-    from operable.tool.declare.framework import Warn
+    from operable.tool.framework import Warn
 
     return Warn("UPSTREAM_LOSSY", message, source=program)

@@ -7,15 +7,15 @@ objects, defaults, bounds. The schema in the manifest stays the whole truth abou
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.kinds import ValueKind
-from operable.tool.declare.signature import Param
+from operable.tool.kinds import ValueKind
+from operable.tool.signature import Param
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from operable.tool.declare.records import Event
+    from operable.tool.records import Event
 
 # An input with this format is a path: it may also be given as base64, because a path need not be UTF-8.
 PATH = "path"
@@ -143,7 +143,7 @@ def _check(name: str, schema: Mapping[str, Any], value: Any) -> None:
 
 def event_class(schema: Mapping[str, Any], made: dict[str, tuple[Any, type[Event]]]) -> type[Event]:
     """The class that describes an event; one and the same for equal schemas of one tool (`made`)."""
-    from operable.tool.declare.rows import event_of
+    from operable.tool.rows import event_of
 
     kind = schema["properties"]["type"]["const"]
     if kind in made and made[kind][0] == schema:
@@ -186,7 +186,7 @@ def _annotation(name: str, schema: Mapping[str, Any]) -> Any:
 
 
 def _record(name: str, schema: Mapping[str, Any]) -> Any:
-    from operable.tool.declare.records import Record
+    from operable.tool.records import Record
 
     required = schema.get("required", ())
     annotations = {

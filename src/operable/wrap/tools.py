@@ -12,9 +12,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from operable.tool.declare.framework import Check
-    from operable.tool.declare.records import Event
-    from operable.wrap.author.conformance import Conformance
+    from operable.tool.framework import Check
+    from operable.tool.records import Event
+    from operable.wrap.doctor import Conformance
     from operable.wrap.plan.model import WrapPlan
 
 
@@ -46,7 +46,7 @@ class WrappedTool(Tool):
         self.checks["lint"] = self._check_lint
 
     def _check_verified(self) -> Check:
-        from operable.tool.declare.framework import Check
+        from operable.tool.framework import Check
 
         return Check(ok=False, severity="warning", detail="this wrapper is an unfinished draft")
 
@@ -89,7 +89,7 @@ def loaded_or_problem(name: str) -> tuple[WrappedTool | None, Fail | None]:
 
 def judged_or_problem(folder: str) -> tuple[Conformance, Fail | None]:
     """The same for what the linter said of a wrapper, over all of its commands."""
-    from operable.wrap.author.conformance import Conformance, verdicts
+    from operable.wrap.doctor import Conformance, verdicts
 
     try:
         return Conformance(verdicts(folder).values()), None

@@ -15,7 +15,7 @@ from __future__ import annotations
 from time import monotonic
 
 from operable.kernel.errors import Fail
-from operable.wrap.call import WrappedCall
+from operable.wrap.endings import WrappedCall
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.proc.tree.orphans import Adoption
-    from operable.tool.declare.kinds import Page
+    from operable.tool.kinds import Page
     from operable.tool.run.context import Context
     from operable.wrap.enclosure import ConfinedCommand
     from operable.wrap.plan.model import WrapCommandPlan, WrapPlan
@@ -70,7 +70,7 @@ class Upstream(WrappedCall):
 
     def chunks(self, argv: Sequence[str] | None = None) -> Iterator[bytes]:
         """Run the program and give what it prints, as it comes."""
-        from operable.proc.run import supervise
+        from operable.proc.run import require_started, supervise
         from operable.proc.tree.escalation import Graces
 
         queue: list[bytes] = []  # of one round: a few
@@ -90,6 +90,8 @@ class Upstream(WrappedCall):
                 while True:
                     run.reactor.run(lambda: bool(queue) or run.ended is not None)
                     if not queue:
+                        if run.ended is not None:
+                            require_started(run.ended)
                         return
                     while queue:
                         yield queue.pop(0)

@@ -45,17 +45,17 @@ def _decode_raw(raw: bytes) -> Any:
     if _AMBIGUOUS.search(raw):
         raise ValueError("a lone surrogate is not text")
     try:
-        return _told(parse(raw.decode("utf-8", "surrogateescape"), levels=None, control_characters=True))
+        return _reported(parse(raw.decode("utf-8", "surrogateescape"), levels=None, control_characters=True))
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
 
 
-def _told(value: Any) -> Any:
+def _reported(value: Any) -> Any:
     """The same value, with the bytes beside each text that is not UTF-8."""
     if value.__class__ is list:
         if any(item.__class__ is str and _is_odd(item) for item in value):
             raise ValueError("bytes that are not UTF-8 where no field can be beside them")
-        return [_told(item) for item in value]
+        return [_reported(item) for item in value]
     if value.__class__ is not dict:
         return value
     event: dict[str, Any] = {}
@@ -70,7 +70,7 @@ def _told(value: Any) -> Any:
             event[name] = [item.decode("utf-8", "replace") for item in raws]
             event[f"{name}_b64"] = [base64(item) for item in raws]
         else:
-            event[name] = _told(inner)
+            event[name] = _reported(inner)
     return event
 
 

@@ -676,7 +676,7 @@ server.run()
 @pytest.mark.parametrize("how", ["eof", "terminate"])
 def test_it_ends_in_the_middle_of_a_turn_with_the_session_saved(tmp_path, how):
     async def begin():
-        async with editing(tmp_path) as (editor, connection):
+        async with editing(tmp_path, started=True) as (editor, connection):
             session = await connection.new_session(cwd=str(tmp_path))
             prompt = asyncio.create_task(
                 say(connection, session.session_id, script("say before", "wait 600"))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from operable.agent.session import store as module
+from operable.agent.session.files import last_use
 from operable.agent.session.history import HistoryTurn, TextBlock, Tokens
 from operable.agent.session.store import Sessions
 from operable.kernel.errors import Fail
@@ -156,3 +157,9 @@ def test_latest_goes_by_the_time_in_the_session_and_reads_no_turn_of_any(tmp_pat
 
     assert found == "latest-one"
     assert calls(lambda: sessions._latest("/here")) == few
+
+
+def test_a_session_was_used_last_when_its_journal_says_so(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text('{"id": "s", "updated_at": 1.0, "cwd": "/", "sequence": 2}')
+    (tmp_path / "journal.jsonl").write_text('{"sequence": 2, "at": 5.0}\n{"sequence": 3, "at": 9.0}\n')
+    assert last_use(str(tmp_path), "s").updated_at == 9.0

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,12 @@ TRIED = """
 attempt() { if eval "$2" >/dev/null 2>&1; then echo "$1 done"; else echo "$1 refused"; fi; }
 attempt workspace 'echo x > made'
 attempt outside 'echo x > "$OUTSIDE/made"'
-attempt temporary 'echo x > /tmp/made-by-the-agent'
+attempt temporary 'echo x > "$TEMPORARY"'
 attempt read 'cat "$ELSEWHERE"'
 attempt credentials 'cat "$HOME/.ssh/id"'
 attempt netrc 'cat "$HOME/.netrc"'
 attempt vault 'cat "$VAULT/key"'
+attempt workflows 'cat "$WORKFLOWS/audit" "$HOME/.agentcli/audit"'
 attempt login 'cat "$HOME/.codex/auth.json"'
 attempt named 'cat "$HOME/cloud.json"'
 attempt sessions 'cat "$SESSIONS/session"'
@@ -31,6 +33,8 @@ attempt signal 'kill -0 $AGENT'
 attempt socket 'python3 -c "import socket; socket.socket(socket.AF_UNIX).connect(\\"service\\")"'
 attempt network 'python3 -c "import socket, sys; socket.create_connection((\\"127.0.0.1\\", int(sys.argv[1])), 20)" $PORT'
 """
+# Of this worker alone: tests that run at the same time also write to /tmp.
+TEMPORARY = f"/tmp/made-by-the-agent-{os.getpid()}"
 FREE = (
     "workspace",
     "outside",
@@ -38,6 +42,7 @@ FREE = (
     "credentials",
     "netrc",
     "vault",
+    "workflows",
     "login",
     "named",
     "sessions",
@@ -67,20 +72,32 @@ def told(tmp_path, monkeypatch):
     (sessions / "session").write_text("said")
     vault = Path(make_state("secrets"))
     (vault / "key").write_text("value")
+    workflows = home / "operable" / "flow"
+    for place in (workflows, home / ".agentcli"):
+        place.mkdir()
+        (place / "audit").write_text("{}")
     monkeypatch.chdir(work)  # a short name: the path of a socket has 108 bytes
-    with socket.socket(socket.AF_UNIX) as local, socket.create_server(("127.0.0.1", 0)) as listener:
+    with (
+        socket.socket(socket.AF_UNIX) as local,
+        socket.create_server(("127.0.0.1", 0)) as listener,
+        tempfile.NamedTemporaryFile(
+            dir="/var/tmp"
+        ) as elsewhere,  # not below /tmp, where this checkout may be
+    ):
         local.bind("service")
         local.listen()
         environment = {
             "PATH": os.defpath,
             "HOME": str(home),
             "OUTSIDE": str(outside),
-            "ELSEWHERE": __file__,
+            "ELSEWHERE": elsewhere.name,
             "SESSIONS": str(sessions),
             "VAULT": str(vault),
+            "WORKFLOWS": str(workflows),
             "GOOGLE_APPLICATION_CREDENTIALS": str(home / "cloud.json"),
             "AGENT": str(os.getpid()),
             "PORT": str(listener.getsockname()[1]),
+            "TEMPORARY": TEMPORARY,
             "SOME_API_KEY": "sk-not-a-key",
         }
 
@@ -97,21 +114,21 @@ def told(tmp_path, monkeypatch):
 
 def test_a_command_that_nobody_was_asked_about_writes_to_the_workspace_alone(told):
     assert told() == WIDE
-    assert not os.path.exists("/tmp/made-by-the-agent")  # its /tmp was its own
+    assert not os.path.exists(TEMPORARY)  # its /tmp was its own
 
 
 def test_a_command_that_somebody_approved_has_the_rights_of_the_agent(told):
     try:
         assert told(approved=True) >= set(FREE)
     finally:
-        Path("/tmp/made-by-the-agent").unlink(missing_ok=True)
+        Path(TEMPORARY).unlink(missing_ok=True)
 
 
 def test_none_is_the_rights_of_the_agent_for_all(told):
     try:
         assert told(sandbox=NO_SANDBOX) >= set(FREE)
     finally:
-        Path("/tmp/made-by-the-agent").unlink(missing_ok=True)
+        Path(TEMPORARY).unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("approved", [True, False])

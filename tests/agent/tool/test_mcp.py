@@ -1,17 +1,17 @@
-"""MCP servers of the official SDK, added by a host to a real agent."""
+"""MCP servers, of the official SDK where they are called, added by a host to a real agent."""
 
+import json
 import os
 import select
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.agent.agent_process import LIMIT, AgentProcess, of_type, problems
+from tests.agent.agent_process import LIMIT, AgentProcess, of_type, problems, text_in
 from tests.requirement import requirement
 
 # The official SDK takes more than a second of CPU to load, on both sides.
@@ -25,6 +25,8 @@ SERVER = {
     "args": ["-m", "tests.agent.mcp_server", "stdio"],
     "env": {"CURRENCY": "marks", "PYTHONPATH": str(ROOT)},
 }
+# The same tools without the SDK on the side of the server.
+PLAIN = {**SERVER, "args": [str(ROOT / "tests/agent/plain_mcp_server.py")]}
 NAMES = ["price", "mcp__shop_Read", "sell", "wait"]
 
 
@@ -72,14 +74,12 @@ def test_the_tools_of_a_stdio_server_are_asked_about_and_called(tmp_path: Path) 
 
 
 def test_names_are_given_out_in_the_order_of_the_servers_however_fast_they_answer(tmp_path: Path) -> None:
-    slow = {**SERVER, "env": {**SERVER["env"], "GATE": str(tmp_path / "gate")}}  # type: ignore[dict-item]
+    slow = {**PLAIN, "env": {**PLAIN["env"], "GATE": str(tmp_path / "gate")}}  # type: ignore[dict-item]
     os.mkfifo(tmp_path / "gate")
     with AgentProcess(tmp_path) as agent:
         agent.send(slow)
-        agent.send({**SERVER, "name": "other", "env": {**SERVER["env"], "READY": str(tmp_path / "ready")}})  # type: ignore[dict-item]
-        deadline = time.monotonic() + LIMIT
-        while not (tmp_path / "ready").exists():
-            assert time.monotonic() < deadline
+        agent.send({**PLAIN, "name": "other", "env": {**PLAIN["env"], "READY": str(tmp_path / "ready")}})  # type: ignore[dict-item]
+        text_in(tmp_path / "ready")
         with open(tmp_path / "gate", "w"):
             pass  # now the first one may begin, and the second has listed its tools or is about to
         ready = [agent.until("mcp_ready") for _ in range(2)]
@@ -102,8 +102,8 @@ def test_permission_is_for_a_tool_of_a_server_and_not_for_a_name(
     allowed: str, asked: list[str], tmp_path: Path
 ) -> None:
     with AgentProcess(tmp_path, "--allow", allowed) as agent:
-        agent.send(SERVER)
-        agent.send({**SERVER, "name": "other"})
+        agent.send(PLAIN)
+        agent.send({**PLAIN, "name": "other"})
         agent.script('call price {"item": "tea"}', 'call mcp__other_price {"item": "tea"}', "say .")
         requests = [agent.until("tool_request") for _ in asked]
         for request in requests:
@@ -115,7 +115,7 @@ def test_permission_is_for_a_tool_of_a_server_and_not_for_a_name(
 
 def test_always_said_of_one_servers_tool_allows_this_tool_alone(tmp_path: Path) -> None:
     with AgentProcess(tmp_path) as agent:
-        agent.send(SERVER)
+        agent.send(PLAIN)
         agent.script('call price {"item": "tea"}', "say .")
         agent.send(
             {"type": "tool_approve", "call_id": agent.until("tool_request")["call_id"], "scope": "always"}
@@ -130,10 +130,44 @@ def test_always_said_of_one_servers_tool_allows_this_tool_alone(tmp_path: Path) 
     assert len(of_type(agent.events, "tool_request")) == 2
 
 
+def test_no_server_takes_a_name_that_is_taken_for_another_tool_or_that_models_cannot_be_given(
+    tmp_path: Path,
+) -> None:
+    odd = [
+        "mcp__shop_price",
+        "MCP__shop_price",
+        "bash",
+        "execCommand",
+        "a.b",
+        "a/b",
+        "B\u0430sh",
+        "x" * 65,
+        "plain",
+    ]
+    first = {**PLAIN, "name": "odd one", "env": {**PLAIN["env"], "TOOLS": json.dumps(odd)}}  # type: ignore[dict-item]
+    with AgentProcess(tmp_path) as agent:
+        agent.send(first)
+        agent.send({**PLAIN, "env": {**PLAIN["env"], "TOOLS": '["PLAIN", "price"]'}})  # type: ignore[dict-item]
+        ready = [agent.until("mcp_ready") for _ in range(2)]
+        assert agent.end() == 0
+    assert ready[0]["tools"] == [
+        "mcp__odd_one_mcp__shop_price",
+        "mcp__odd_one_MCP__shop_price_2",
+        "mcp__odd_one_bash",
+        "mcp__odd_one_execCommand",
+        "mcp__odd_one_a_b",
+        "mcp__odd_one_a_b_2",
+        "mcp__odd_one_B_sh",
+        "mcp__odd_one_" + "x" * 43,
+        "plain",
+    ]
+    assert ready[1]["tools"] == ["mcp__shop_PLAIN", "price"]
+
+
 def test_a_second_server_of_the_same_name_is_refused(tmp_path: Path) -> None:
     with AgentProcess(tmp_path) as agent:
-        agent.send(SERVER)
-        agent.send(SERVER)
+        agent.send(PLAIN)
+        agent.send(PLAIN)
         refusal = agent.until("error")["error"]
         assert agent.until("mcp_ready")["tools"] == NAMES
         agent.message("go on")
@@ -146,9 +180,9 @@ def test_a_second_server_of_the_same_name_is_refused(tmp_path: Path) -> None:
 
 def test_a_name_that_failed_may_be_given_again(tmp_path: Path) -> None:
     with AgentProcess(tmp_path) as agent:
-        agent.send({**SERVER, "command": "/nonexistent/server"})
+        agent.send({**PLAIN, "command": "/nonexistent/server"})
         agent.until("error")
-        agent.send(SERVER)
+        agent.send(PLAIN)
         assert agent.until("mcp_ready")["tools"] == NAMES
         assert agent.end() == 0
 
@@ -230,9 +264,7 @@ def test_a_call_ends_with_its_run_and_a_server_with_its_agent(how: str, tmp_path
         agent.until("mcp_ready")
         agent.script("call wait {}")
         agent.until("tool_running")
-        while not (tmp_path / "waiting").exists() or not (tmp_path / "waiting").read_text():
-            pass
-        server = os.pidfd_open(int((tmp_path / "waiting").read_text()))
+        server = os.pidfd_open(int(text_in(tmp_path / "waiting")))
         if how == "stop":
             agent.send({"type": "stop"})
             agent.answer()

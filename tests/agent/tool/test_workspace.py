@@ -34,7 +34,7 @@ def test_a_link_that_appears_after_the_judgement_is_not_followed(tmp_path: Path)
     real = permitted(here, "folder/f")
     (workspace / "folder").rmdir()
     (workspace / "folder").symlink_to(outside)
-    with pytest.raises(OSError, match="Not a directory"):
+    with pytest.raises(OSError, match="levels of symbolic links"):
         read_file(real, 100)
     with pytest.raises(OSError, match="Not a directory"):
         replace_file(real, b"gotcha")

@@ -10,7 +10,8 @@ from operable.flow.audit import log as audit_log
 from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
 from operable.flow.run.caller import Caller, bind, content_of
-from operable.flow.run.executor import ExecOptions, execute
+from operable.flow.run.executor import execute
+from operable.flow.run.options import ExecOptions
 from tests.campaign.command import verify
 from tests.campaign.store import Store, require
 from tests.flow.callers import caller, script

@@ -8,8 +8,8 @@ from typing import Any
 
 from operable.flow.canonical import canonical_digest
 from operable.flow.contracts import Surroundings
+from operable.flow.scheduler.backends import apply_to_store
 from operable.flow.scheduler.job_store import stored_jobs
-from operable.flow.scheduler.operable import apply_to_store
 from operable.flow.scheduler.reconciliation import ApplyOptions
 from tests.campaign.store import Store, require
 from tests.flow.manifests import manifest, shell_task

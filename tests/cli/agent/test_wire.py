@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from operable.cli.agent import wire
-from operable.tool.declare.records import REQUIRED, Event
+from operable.tool.kinds import REQUIRED
+from operable.tool.records import Event
 from operable.wire import events as e
 from operable.wire.reserved_names import RESERVED
 

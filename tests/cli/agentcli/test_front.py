@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from operable.cli.agentcli.words import verbs
+from tests.cli import forks
+from tests.cli.drive import BIN
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
 from tests.flow.schedulers import StandIn, capabilities
 from tests.requirement import requirement
 
-# Each test calls the program many times, and each call is a process of its own.
+# Each test calls the program many times, and each call is a process of its own: a fork, unless it gets a terminal.
 pytestmark = pytest.mark.timeout(300)
 
 ROOT = Path(__file__).parents[3]
@@ -50,13 +52,25 @@ class Shell:
         return str(path)
 
     def run(self, *words, input="", env=None, stdin=None):
+        environment = forks.at_start(os.environ) | self.environment | (env or {})
+        if stdin is None:
+            done = forks.run(
+                [str(BIN / "operable-agentcli"), *map(str, words)],
+                input=input.encode("utf-8", "surrogateescape"),
+                env=environment,
+                cwd=str(self.folder),
+                timeout=200,
+                program=forks.AGENTCLI,
+            )
+            stdout, stderr = done.stdout.decode(), done.stderr.decode()
+            return subprocess.CompletedProcess(done.args, done.returncode, stdout, stderr)
         return subprocess.run(
             [sys.executable, "-m", "operable.cli.agentcli", *map(str, words)],
-            **({"input": input} if stdin is None else {"stdin": stdin}),
+            stdin=stdin,
             capture_output=True,
             text=True,
             cwd=self.folder,
-            env=self.environment | (env or {}),
+            env=environment,
             timeout=200,
             check=False,
         )

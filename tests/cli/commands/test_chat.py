@@ -31,6 +31,12 @@ def test_people_get_the_answer_on_stdout_and_nothing_else_there(chat):
     assert (done.exit_code, done.stdout) == (0, b"You said: Say hello\n")
 
 
+def test_people_see_thoughts_beside_the_answer_when_they_ask_for_them(chat):
+    done = chat("--offline", "--thoughts", "script:\nthink hm\nsay hi", output=None)
+
+    assert (done.exit_code, done.stdout, done.stderr) == (0, b"hi\n", "hm\n")
+
+
 def test_machines_get_the_events_of_every_conversation(chat, tmp_path):
     done = chat("--offline", "--allow", "Bash", ASK)
 

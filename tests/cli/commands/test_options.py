@@ -35,7 +35,7 @@ class Place:
 
 
 # The commands below these words have tables beside their own tests.
-ELSEWHERE = ("agent ", "flow ", "rpc")
+ELSEWHERE = ("agent ", "engine ", "flow ", "rpc")
 TABLE = Table[Place](
     {
         name: command

@@ -205,7 +205,7 @@ def test_events_have_the_documented_members_and_the_signature_is_of_the_document
             "content_hash": canonical_digest(first["content"]),
         }
     )
-    assert list(first["content"]) == [shutil.which("sh", path=PATH)]
+    assert list(first["content"]) == [shutil.which(name, path=PATH) for name in ("sh", "true")]
     assert used == {
         "v": 2, "kind": "consume", "approval_id": made["approval_id"], "execution_id": "e1", "consumed_at": timestamp(NOW + 1),
         "recorded": True,
@@ -341,12 +341,10 @@ def test_a_second_record_with_the_same_id_changes_nothing(scene):
 
 @requirement("agentcli:approvals:tampering")
 def test_the_signature_of_somebody_who_is_not_believed_does_not_count(tmp_path, scene):
-    _, stranger = written(tmp_path, name="stranger")
-    signers = scene.by.place("allowed_signers")
-    os.makedirs(os.path.dirname(signers), exist_ok=True)
-    with open(signers, "w", encoding="utf-8") as file:
-        file.write(f"{ME} {public_line(stranger.public_key())}\n")
     scene.grant()
+    _, stranger = written(tmp_path, name="stranger")
+    with open(scene.by.place("allowed_signers"), "w", encoding="utf-8") as file:
+        file.write(f"{ME} {public_line(stranger.public_key())}\n")
 
     assert refused(scene.consume).flow_code == "approval_signature_invalid"
 
@@ -416,11 +414,9 @@ def test_no_more_approvals_wait_than_the_budget_says(tmp_path):
 
 @requirement("agentcli:approvals:unsigned")
 def test_where_signers_are_named_an_unsigned_approval_does_not_count(scene):
-    signers = scene.by.place("allowed_signers")
-    os.makedirs(os.path.dirname(signers), exist_ok=True)
-    with open(signers, "w", encoding="utf-8") as file:
-        file.write("# nobody yet\n")
     scene.grant(signer="none")
+    with open(scene.by.place("allowed_signers"), "w", encoding="utf-8") as file:
+        file.write("# nobody yet\n")
 
     assert refused(scene.consume).flow_code == "approval_signature_invalid"
 

@@ -11,11 +11,12 @@ from operable.flow.approve.eligibility import ApprovalRequest, usable
 from operable.flow.canonical import canonical_digest
 from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
-from operable.flow.run.caller import bind, content_of, unbound_of
+from operable.flow.run.caller import bind, content_of, read_content
 from operable.flow.run.executor import execute
 from tests.flow.callers import ME, signing_caller
 from tests.flow.executions import approve, refused
 from tests.flow.manifests import manifest, prompt_task, shell_task
+from tests.flow.ssh_keys import written
 from tests.requirement import requirement
 
 MANUAL = {"policy": "manual"}
@@ -47,6 +48,10 @@ NAMED = {
     "variable": (lambda: shell("true", env={"CONFIG": "deploy.sh"}), "deploy.sh"),
     "standard input": (lambda: shell("sh", stdin="./deploy.sh\n"), "deploy.sh"),
     "name with blanks": (lambda: shell("sh", "my deploy.sh"), "my deploy.sh"),
+    "module": (lambda: shell("python3", "-m", "deploy"), "deploy.py"),
+    "module of a package": (lambda: shell("sh", "-c", "python3 -B -um tools.deploy"), "tools/deploy.py"),
+    "folder of an interpreter": (lambda: shell("python3", "."), "__main__.py"),
+    "file of a runner": (lambda: shell("sh", "-c", "which make && make -s deploy"), "Makefile"),
 }
 
 
@@ -207,30 +212,68 @@ SCOPED = manifest(
 def test_a_scope_that_no_allowed_signer_proves_is_warned_about_when_it_is_approved_and_when_it_runs(tmp_path):
     by = signing_caller(tmp_path)
     task = select(SCOPED, "a").task
-    (warning,) = local_approvals.scope_warnings(task, by.believing(), approver=ME)
+    (warning,) = local_approvals.scope_warnings(task, by.believing())
     assert warning.startswith(
         'approval.approver_scope "domain:example.com" is compared with a name that nothing'
     )
     approve(by, SCOPED)
     assert warning in execute(SCOPED, "a", by)["warnings"]
 
-    signers = tmp_path / "home" / "state" / "allowed_signers"
-    public = (tmp_path / "user" / ".ssh" / "id_ed25519.pub").read_text().strip()
-    signers.write_text(f"somebody@example.com {public}\n")
-    (warning,) = local_approvals.scope_warnings(task, by.believing(), approver=ME)
-    assert warning == f"the allowed signers have no entry for {ME}; the approval will not count"
+    allow(tmp_path, ME)
     approve(by, SCOPED)
-    assert refused(SCOPED, "a", by).flow_code == "approval_signature_invalid"
-
-    signers.write_text(f"{ME} {public}\n")
-    assert local_approvals.scope_warnings(task, by.believing(), approver=ME) == []
+    assert local_approvals.scope_warnings(task, by.believing()) == []
     assert not any("approver_scope" in text for text in execute(SCOPED, "a", by)["warnings"])
+
+
+def allow(folder, name, key=None):
+    """Name the signers of the home: one, with the caller's key or another one."""
+    public = key or (folder / "user" / ".ssh" / "id_ed25519.pub").read_text().strip()
+    place = folder / "home" / "state" / "allowed_signers"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(f"{name} {public}\n")
+
+
+# Who signs how, where allowed signers are configured: the name they have, the options, and what is said.
+UNCOUNTED = {
+    "unsigned": (ME, {"signer": "none"}, "it is not signed"),
+    "another name": ("somebody@example.com", {}, f"do not give {ME} the key SHA256:"),
+    "another key": (ME, {"key": "other"}, f"do not give {ME} the key SHA256:"),
+}
+
+
+@requirement("agentcli:approvals:gate")
+@pytest.mark.parametrize("value", [SCOPED, shell("true")], ids=["scoped", "of anybody"])
+@pytest.mark.parametrize("how", UNCOUNTED)
+def test_an_approval_that_cannot_count_is_refused_when_it_is_given(tmp_path, how, value):
+    by = signing_caller(tmp_path)
+    name, options, said = UNCOUNTED[how]
+    allow(tmp_path, name)
+    if "key" in options:
+        written(tmp_path, name="other")
+        options = {"key": str(tmp_path / "other")}
+    with pytest.raises(FlowError, match="The approval would not count: ") as caught:
+        approve(by, value, **options)
+
+    assert caught.value.flow_code == "approval_signature_invalid"
+    assert said in caught.value.message
+    assert by.approvals.events() == []
+
+
+def test_a_refusal_speaks_of_the_newest_approval(tmp_path):
+    by = signing_caller(tmp_path)
+    path, value = write(tmp_path, "deploy.sh", SCRIPT), shell("./deploy.sh")
+    approve(by, value)
+    path.write_text(SCRIPT + "\n")
+    newest = approve(by, value)
+    path.write_text(SCRIPT + "\n\n")
+
+    assert newest["approval_id"] in refused(value, "a", by).message
 
 
 def test_a_task_without_a_scope_is_not_warned_about(tmp_path):
     by = signing_caller(tmp_path)
 
-    assert local_approvals.scope_warnings(select(shell("true"), "a").task, by.believing(), approver=ME) == []
+    assert local_approvals.scope_warnings(select(shell("true"), "a").task, by.believing()) == []
 
 
 def audit_files(by):
@@ -286,21 +329,55 @@ LINES = {
     "after a comment": ("true # don't\n'./my script.sh'", "my script.sh"),
     "after a here-document": ("cat <<E\ndon't\nE\n'./my script.sh'", "my script.sh"),
     "continued": ("./de\\\nploy.sh", "deploy.sh"),
+    "negated set": ("./[^x]eploy.sh", "deploy.sh"),
+    "negated set of the standard": ("./[!x]eploy.sh", "deploy.sh"),
+    "named set": ("./[[:alpha:]]eploy.sh", "deploy.sh"),
+    "set with a bracket": ("./[]d]eploy.sh", "deploy.sh"),
+    "set with a quoted bracket": ("./[a']'d]eploy.sh", "deploy.sh"),
+    "collating element": ("./[[.d.]]eploy.sh", "deploy.sh"),
+    "pattern of a hidden file": ("bash -O dotglob -c './*eploy.sh'", ".deploy.sh"),
+    "pattern in braces": ("./{x,de}pl*.sh", "deploy.sh"),
+    "pattern by bytes": ("./d??ploy.sh", "d\u00e9ploy.sh"),
+    "options beside the line": ("sh -ce './depl*.sh'", "deploy.sh"),
+    "options after the line's": ("sh -c -e './depl*.sh'", "deploy.sh"),
+    "line of a trap": ("trap './depl*.sh' EXIT", "deploy.sh"),
+    "options of cd": ("cd -LP sub && ./x.sh", "sub/x.sh"),
+    "other options of cd": ("cd -eP -- sub && ./x.sh", "sub/x.sh"),
+    "attached folder": ("env -Csub ./x.sh", "sub/x.sh"),
+    "five folders": ("cd a && cd .. && cd b && cd .. && cd sub && ./x.sh", "sub/x.sh"),
+    "folder after folder": ("cd a; cd ../b; cd ../c; cd ../d; cd ../sub; ./x.sh", "sub/x.sh"),
+    "folder without a name": ("cd && ./t.sh", "t.sh"),
+    "alias": ("alias d=./depl*.sh; d", "deploy.sh"),
+    "program on the path": ("tool --now", "bin/tool"),
 }
 
 
+def credential(line):
+    """The profile of an identity whose token a command prints."""
+    inputs = {"token": {"value_from": {"command": line}}}
+    return {"identity_profiles": [{"id": "i", "provider": "env-bearer", "auth": {"inputs": inputs}}]}
+
+
 @requirement("agentcli:approvals:binding")
-@pytest.mark.parametrize("where", ["argument", "input", "verification"])
+@pytest.mark.parametrize(
+    "where", ["argument", "argument of a cluster", "input", "verification", "credential"]
+)
 @pytest.mark.parametrize("how", LINES)
 def test_a_file_that_a_shell_line_names_in_any_spelling_is_bound(tmp_path, how, where):
     by = signing_caller(tmp_path)
     line, name = LINES[how]
     path = write(tmp_path, name, SCRIPT)
-    home = {"HOME": str(tmp_path / "work")}
+    work = tmp_path / "work"
+    home = {"HOME": str(work), "PATH": f"{work}/bin:/usr/bin:/bin"}
     if where == "argument":
         value = shell("sh", "-c", line, env=home)
+    elif where == "argument of a cluster":
+        value = shell("sh", "-ce", line, env=home)
     elif where == "input":
         value = shell("sh", stdin=line, env=home)
+    elif where == "credential":
+        value = shell("true", env=home) | credential(line)
+        value["workflows"][0]["tasks"][0]["identity"] = {"ref": "i"}
     else:
         value = manifest(
             shell_task(shell={"program": "true", "env": home}, approval=MANUAL, verify={"shell": line})
@@ -329,6 +406,30 @@ def test_a_new_match_of_a_pattern_is_a_change(tmp_path):
         ('sh "${DIR}/x.sh" a', ['"${DIR}/x.sh"']),
         ("$(which deploy) now", ["$(…)"]),
         ("sh -c 'sh $1'", ["$1"]),
+        ("X=ploy.sh; ./de$X", ["./de$X"]),
+        ("~+/deploy.sh", ["~+/deploy.sh"]),
+        ("X=~/deploy.sh", ["X=~/deploy.sh"]),
+        ("./**/deploy.sh", ["./**/deploy.sh"]),
+        ("./@(deploy|x).sh", ["./@"]),
+        ("./deploy{1..3}.sh", ["./deploy{1..3}.sh"]),
+        ("./'deploy.sh", ["./'deploy.sh"]),
+        ("$'./de\\x70loy.sh'", ["$'./de\\x70loy.sh'"]),
+        ("cd 2>/dev/null sub; ./x.sh", ["cd 2"]),
+        ("PATH=bin; tool", ["PATH=bin"]),
+        ("HOME=/x; ~/t.sh", ["HOME=/x"]),
+        ("shopt -s extglob; ./x.sh", ["shopt"]),
+        ("bash -O nocaseglob -c './DEP*.sh'", ["-O"]),
+        ("fish -c ./deploy.sh", ["fish"]),
+        ("sh -c -e './de$X'", ["./de$X"]),
+        ("eval './de$X'", ["./de$X"]),
+        ("eval ./de\\$X", ["./de\\$X", "./de$X"]),
+        ("trap ./\\[d]eploy.sh EXIT", ["./\\[d]eploy.sh"]),
+        ("eval cd 'sub;' ./x.sh", ["'sub;'"]),
+        ("eval 'cd su'b './x.sh'", ["'cd su'b"]),
+        ('eval "cd sub; ./x.sh"; sh -c "echo \\"hi\\"" a', []),
+        ("set -euo pipefail; [ -f x ] && bash -euo pipefail -c './x.sh' || exit 2>&1", []),
+        ("f() { ./deploy.sh; }; (cd sub && f) > out.txt", []),
+        ('echo \'{"a": 1, "b": [2, 3]}\'', []),
         ("awk '{print $1}' list.txt; echo \\$HOME", []),
         ("./deploy.sh 'a b' \"c\"", []),
     ],
@@ -338,7 +439,76 @@ def test_words_that_only_the_running_shell_knows_are_told(tmp_path, line, words)
     value = shell("sh", "-c", line)
     selected = select(value, "a", None)
     bound = bind(selected, by)
-    assert unbound_of(selected, bound) == words
+    assert read_content(selected, bound, by).unbound == words
+
+
+def words_of(tmp_path, value):
+    by = signing_caller(tmp_path)
+    selected = select(value, "a", None)
+    return read_content(selected, bind(selected, by), by).unbound
+
+
+# What starts a shell, and what of it is not understood.
+STARTS = {
+    "options beside the line": (["sh", "-ce", "./de$X"], ["./de$X"]),
+    "options after it": (["sh", "-c", "-e", "./de$X"], ["./de$X"]),
+    "another spelling": (["bash", "+B", "-xec", "./de$X"], ["./de$X"]),
+    "unknown option": (["bash", "-O", "extglob", "-c", "./x.sh"], ["-O"]),
+    "unknown mode": (["bash", "-o", "vi", "-c", "./x.sh"], ["-o vi"]),
+    "another language": (["zsh", "-c", "./x.sh"], ["zsh"]),
+    "attached line": (["su", "--command=./de$X"], ["--command=./de$X"]),
+    "runner": (["env", "-S", "sh -c './de$X'"], ["./de$X"]),
+    "shell of a runner": (["timeout", "5", "sh", "-ec", "./de$X"], ["./de$X"]),
+    "giver": (["watch", "./de$X"], ["./de$X"]),
+    "version": (["/opt/bash-5.2", "-c", "./de$X"], ["./de$X"]),
+    "script and its arguments": (["sh", "deploy.sh", "$X"], []),
+    "not a shell": (["awk", "{print $1}"], []),
+}
+
+
+@pytest.mark.parametrize("how", STARTS)
+def test_every_way_to_give_a_line_to_a_shell_is_seen(tmp_path, how):
+    argv, words = STARTS[how]
+    assert words_of(tmp_path, shell(*argv)) == words
+
+
+def test_a_shell_by_another_name_is_a_shell(tmp_path):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "runner").symlink_to("/bin/bash")
+    assert words_of(tmp_path, shell("./runner", "-c", "./de$X")) == ["./de$X"]
+
+
+@pytest.mark.parametrize("name", ["BASH_ENV", "CDPATH"])
+def test_variables_that_change_how_a_shell_reads_are_told(tmp_path, name):
+    assert words_of(tmp_path, shell("bash", "-c", "./x.sh", env={name: "x"})) == [name]
+
+
+def test_more_folders_than_are_followed_are_told(tmp_path):
+    line = "; ".join(f"cd {number}" for number in range(8)) + "; ./x.sh"
+    told = words_of(tmp_path, shell("sh", "-c", line))
+    assert told
+    assert set(told) <= {f"cd {number}" for number in range(8)}
+
+
+def test_words_of_commands_for_credentials_and_of_prompts_are_told(tmp_path):
+    value = manifest(
+        prompt_task("a", prompt="x", identity={"ref": "i"}, verify={"shell": "./v$X"}),
+        **credential("./tok$X"),
+    )
+    assert words_of(tmp_path, value) == ["./v$X", "./tok$X"]
+
+
+@requirement("agentcli:approvals:binding")
+def test_the_program_of_a_credential_that_was_edited_after_the_approval_does_not_run(tmp_path):
+    by = signing_caller(tmp_path)
+    path = write(tmp_path, "tok.sh", "#!/bin/sh\necho token-x\n")
+    value = shell("true") | credential("./tok.sh")
+    value["workflows"][0]["tasks"][0]["identity"] = {"ref": "i"}
+    approve(by, value)
+    write(tmp_path, "tok.sh", "#!/bin/sh\ntouch pwned\necho token-x\n")
+
+    assert refused(value, "a", by).details["changed"] == [str(path)]
+    assert not (tmp_path / "work" / "pwned").exists()
 
 
 def test_who_runs_a_task_with_unbound_words_is_warned(tmp_path):

@@ -53,6 +53,7 @@ def test_an_attestation_verifies_beside_its_record(signed):
         "principal": "me@host",
         "method": "ssh-signature",
         "key_fingerprint": attestation["key_fingerprint"],
+        "trust_source": "allowed_signers",
     }
 
 

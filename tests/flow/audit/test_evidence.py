@@ -11,7 +11,8 @@ from operable.flow.audit import log as audit_log
 from operable.flow.audit.attestation import attest
 from operable.flow.audit.evidence import verify_execution
 from operable.flow.errors import FlowError
-from operable.flow.run.executor import ExecOptions, execute
+from operable.flow.run.executor import execute
+from operable.flow.run.options import ExecOptions
 from operable.flow.trust.identity.sessions import timestamp
 from tests.flow.callers import audited, caller, script, signing_caller
 from tests.flow.manifests import manifest
@@ -49,9 +50,11 @@ def test_an_attested_execution_verifies_and_one_under_another_name_does_not(tmp_
         "principal": "me@example.com",
         "method": "ssh-signature",
         "key_fingerprint": done["attestation"]["key_fingerprint"],
+        "trust_source": "own_keys",
     }
-    assert list(good) == "ok execution_id verified principal method key_fingerprint".split()
-    assert list(bad) == [*good, "reason"]
+    documented = "ok execution_id verified principal method key_fingerprint".split()
+    assert list(good) == [*documented, "trust_source"]
+    assert list(bad) == [*documented, "reason"]
     assert (bad["verified"], bad["reason"]) == (False, "the signed principal is not the record's")
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from operable.flow.contracts import IdentityRequest, Surroundings, entry
 from operable.flow.manifest.inheritance import effective_identity
-from operable.flow.manifest.provider_rules import common_identity_problems
-from operable.flow.run.value_commands import TaskCommands
+from operable.flow.manifest.profile_rules import common_identity_problems
+from operable.flow.run.caller import TaskCommands
 from operable.flow.trust.identity.sessions import resolve_identity
 
 Json = dict[str, Any]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operable.flow.manifest.lint.rule import lint, rules
+from operable.flow.manifest.lint import lint, rules
 from tests.flow.manifests import changed, manifest, prompt_task, shell_task, triggered
 
 TASK = "$.workflows[0].tasks[0]"

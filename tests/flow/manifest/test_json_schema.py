@@ -12,7 +12,7 @@ from operable.flow.compile.target import compile_manifest
 from operable.flow.errors import FlowError
 from operable.flow.manifest.findings import Findings
 from operable.flow.manifest.json_schema import schema, targets
-from operable.flow.manifest.provider_rules import check_providers
+from operable.flow.manifest.profile_rules import check_providers
 from operable.flow.manifest.validation import validate
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
 from tests.flow.shaped import Shaped, members

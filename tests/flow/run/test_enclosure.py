@@ -7,8 +7,7 @@ import threading
 import pytest
 
 from operable.flow.errors import FlowError
-from operable.flow.run.allowed_paths import check_paths
-from operable.flow.run.enclosure import constraints, enclosed
+from operable.flow.run.enclosure import check_paths, constraints, enclosed
 from operable.flow.run.process import TaskResult, run_command
 from operable.proc.spawn import prepare
 from tests.flow.callers import PATH
@@ -92,6 +91,22 @@ def test_a_contract_about_the_network_alone_leaves_the_files_as_they_are(tmp_pat
 
     assert ran.exit_code == 0
     assert (other / "x").exists()
+
+
+@pytest.mark.parametrize(
+    "contract, wanted, outcome",
+    [
+        ({"network": "none"}, "not restricted", "unconfined"),
+        ({"network": "none", "allowed_paths": ["/"]}, "not restricted", "unconfined"),
+        ({"network": "none", "allowed_paths": ["."]}, "read-only except for mounts", "enforced"),
+        ({"sandbox": "strict"}, "read-only except for mounts", "enforced"),
+    ],
+)
+def test_the_report_says_first_whether_files_are_held(tmp_path, contract, wanted, outcome):
+    with enclosed(contract, cwd=str(tmp_path), base=str(tmp_path), environment={}) as place:
+        (files,) = [item for item in place.report if item["item"] == "files"]
+
+    assert (files["wanted"], files["outcome"]) == (wanted, outcome)
 
 
 def test_a_restricted_task_is_told_about_the_proxy(tmp_path):
@@ -268,6 +283,23 @@ def test_a_folder_that_becomes_a_link_after_the_check_is_not_opened_to_the_task(
             place.wrap(prepare(["touch", f"{tmp_path}/{swung}/x"], env=env, cwd=work))
 
     assert caught.value.flow_code == "sandbox_path_invalid"
+
+
+@requirement("agentcli:exec:allowed-paths")
+def test_a_folder_that_becomes_a_link_after_the_last_check_is_not_opened_to_the_task_either(tmp_path):
+    for name in ("work", "other", "private"):
+        (tmp_path / name).mkdir()
+    env = {"PATH": PATH, "HOME": "/nowhere"}
+    work = str(tmp_path / "work")
+    with enclosed({"allowed_paths": [".", "../other"]}, cwd=work, base=work, environment=env) as place:
+        command = place.wrap(prepare(["touch", f"{tmp_path}/other/x"], env=env, cwd=work))
+        (tmp_path / "other").rmdir()
+        (tmp_path / "other").symlink_to("private")
+        result = run_command(command, timeout=60)
+
+    assert result.exit_code is None
+    assert "symbolic link" in str(result.problem)
+    assert list((tmp_path / "private").iterdir()) == []
 
 
 @requirement("agentcli:exec:allowed-paths")

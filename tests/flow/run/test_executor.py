@@ -8,7 +8,8 @@ import pytest
 from operable.flow.audit.attestation import command_hash
 from operable.flow.canonical import hash_text
 from operable.flow.compile.binding import child_environment
-from operable.flow.run.executor import ExecOptions, execute
+from operable.flow.run.executor import execute
+from operable.flow.run.options import ExecOptions
 from tests.flow.callers import audited, caller, script
 from tests.flow.executions import CANARY, bearer, refused
 from tests.flow.manifests import manifest, shell_task

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from operable.cli.agentcli.front import error_text
-from operable.flow.run.executor import ExecOptions, execute
+from operable.flow.run.executor import execute
+from operable.flow.run.options import ExecOptions
 from tests.flow.callers import audited, caller, script, signing_caller
 from tests.flow.executions import CANARY, bearer, half_broken, minted, refused
 from tests.flow.loopback import loopback

@@ -9,7 +9,8 @@ import pytest
 from operable.flow.audit.evidence import verify_execution
 from operable.flow.errors import FlowError
 from operable.flow.run.caller import Caller
-from operable.flow.run.executor import ExecOptions, execute
+from operable.flow.run.executor import execute
+from operable.flow.run.options import ExecOptions
 from tests.flow.callers import audited, caller, script, signing_caller
 from tests.flow.executions import refused
 from tests.flow.manifests import manifest, shell_task

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from operable.flow.errors import FlowError
-from operable.flow.run.executor import ExecOptions, execute, preview
+from operable.flow.run.executor import execute, preview
+from operable.flow.run.options import ExecOptions
 from operable.flow.run.workflow import RunOptions, run
 from operable.host import rules
 from operable.manifest import render
@@ -213,3 +214,21 @@ def test_an_agent_that_does_not_tell_what_it_costs_is_said_to_be_silent(scene, t
 
     assert done["ok"] is True
     assert "does not report its cost" in done["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"model_policy": {"thinking": "high"}},
+        {"model_policy": {"provider": "p"}},
+        {"session": {"preferred_key": "k"}},
+    ],
+)
+def test_an_option_that_the_agent_does_not_have_is_refused_by_name(scene, tmp_path, members):
+    scene.user(capabilities={"resumable": False})
+    ((block, given),) = members.items()
+    with pytest.raises(FlowError) as caught:
+        execute(manifest(asked("hello", **members)), "a", caller(tmp_path))
+
+    assert caught.value.flow_code == "unsupported_capability"
+    assert f"{block}.{next(iter(given))}" in caught.value.message

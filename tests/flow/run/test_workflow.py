@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from operable.flow.errors import FlowError
-from operable.flow.run.executor import ExecOptions
+from operable.flow.run.options import ExecOptions
 from operable.flow.run.workflow import RunOptions, WorkflowRun, run
 from tests.flow.callers import audited, caller, script
 from tests.flow.manifests import manifest, prompt_task, triggered
@@ -76,7 +76,7 @@ def test_success_failure_and_conditions_decide_what_follows(tmp_path):
     by_id = {task["source"]["task_id"]: task for task in result["tasks"]}
     assert by_id["on-success"]["reason"] == "trigger.on=success did not match parent outcome failure"
     assert by_id["other"]["trigger"]["matched"] is False
-    assert by_id["a"]["reason"] == "task exited with code 1"
+    assert by_id["a"]["reason"] == "task ended: exit 1"
     assert result["ok"] is False
 
 

@@ -147,7 +147,7 @@ def test_a_dry_run_judges_and_writes_nothing(tmp_path):
 
 
 def test_a_database_that_stays_locked_is_asked_for_again_and_then_given_up(tmp_path):
-    scheduler = either(tmp_path)
+    scheduler = either(tmp_path, patience=0.1)
     scheduler.store(OLD)
     holder = sqlite3.connect(scheduler.database, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from operable.flow.errors import FlowError
-from operable.flow.scheduler.entities import ENTITIES
-from operable.flow.scheduler.inspection import inspect, inspection_of, masked, sanitised
+from operable.flow.scheduler.inspection import ENTITIES, inspect, inspection_of, masked, sanitised
 from tests.requirement import requirement
 
 NO_LIMITS: list[Any] = ["0", "-1", "1.0", "1e1", " 1", "", [], {}, False]

@@ -12,8 +12,7 @@ from operable.flow.compile.job.fields import BY_VERSION
 from operable.flow.compile.target import compile_manifest
 from operable.flow.contracts import Surroundings
 from operable.flow.errors import FlowError
-from operable.flow.scheduler.entities import ENTITIES
-from operable.flow.scheduler.inspection import Inspection, inspect
+from operable.flow.scheduler.inspection import ENTITIES, Inspection, inspect
 from operable.flow.scheduler.openclaw import apply_to_scheduler, check_capabilities, prepare
 from operable.flow.scheduler.reconciliation import ApplyOptions
 from operable.flow.scheduler.specs import Handoffs, create_spec, plain, update_spec

@@ -273,7 +273,7 @@ EXAMPLES = {
     "a chain of shells": manifest(
         shell_task(output={"format": "json"}),
         shell_task("b", **triggered("a", condition="regex:^ok$", delay_s=5)),
-        prompt_task("c", **triggered("b", on="failure"), delivery={"mode": "announce", "to": "chat:1"}),
+        prompt_task("c", **triggered("b", on="failure"), delivery={"mode": "announce", "channel": "file", "to": "chat:1"}),
     ),
     "handlers": manifest(shell_task(on_failure={"shell": {"program": "tell"}}), version="0.1"),
     "a flat identity under a contract": manifest(

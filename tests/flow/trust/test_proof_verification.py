@@ -4,7 +4,7 @@ import pytest
 
 from operable.flow.contracts import Surroundings
 from operable.flow.errors import FlowError, NotAllowed
-from operable.flow.run.value_commands import TaskCommands
+from operable.flow.run.caller import TaskCommands
 from operable.flow.trust.proof_verification import methods, verify_proof
 from tests.flow.proofs.tokens import ISSUER, MANIFEST, NOW, RSA, pem, token
 from tests.requirement import requirement

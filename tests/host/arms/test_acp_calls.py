@@ -2,6 +2,7 @@
 
 import pytest
 
+from operable.host.arm import CallRevised
 from operable.wire.events import (
     Notice,
     ToolCall,
@@ -47,6 +48,17 @@ def test_a_call_that_runs_is_told_at_once(kind):
 
     assert told == ToolCall("s1", "t1", "ls", {"title": "ls"}, "execute", "ls", unnamed=True)
     assert talk.update("tool_call", toolCallId="t1", title="ls", status="pending") == []
+
+
+def test_more_output_does_not_announce_a_call_again():
+    talk = talking()
+    facts = {"toolCallId": "t1", "title": "ls", "kind": "execute", "status": "in_progress"}
+    assert len(of_type(talk.update("tool_call", **facts, rawInput={"command": "ls"}), ToolCall)) == 1
+
+    content = [{"type": "content", "content": {"type": "text", "text": "a.txt"}}]
+    more = talk.update("tool_call_update", toolCallId="t1", content=content)
+
+    assert of_type(more, CallRevised) == []
 
 
 def test_a_start_that_shows_something_is_told_at_once():

@@ -163,6 +163,26 @@ def test_a_session_that_does_not_open_ends_the_handshake(result, error, code):
     assert raised.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (
+            "Failed to resolve model:\nGOOSE_MODEL is not set",
+            "Failed to resolve model: GOOSE_MODEL is not set",
+        ),
+        ({"details": "no such session"}, "no such session"),
+        ({"message": "quota"}, "quota"),
+    ],
+)
+def test_the_cause_that_an_agent_puts_beside_its_message_is_said(data, words):
+    talk = Talk()
+
+    with pytest.raises(PeerError) as raised:
+        talk.respond(talk.initialized(), None, code=-32603, message="Internal error", data=data)
+
+    assert raised.value.message == f"The agent opened no session: Internal error: {words}"
+
+
 def test_mode_model_and_options_are_chosen_before_the_session_is_told_open():
     talk = Talk(mode="plan", model="big", options={"web": True})
     request = talk.initialized()

@@ -102,6 +102,18 @@ def test_a_turn_may_end_before_its_own_answer_comes():
     talk.connection.send(Message("next"))
 
 
+def test_what_was_streamed_in_one_turn_says_nothing_about_the_next():
+    talk = second()
+    talk.accepted()
+    text = [{"type": "text", "text": "whole"}]
+    talk.update("agent_message_chunk", messageId="m1", content=text[0])
+    talk.idle()
+    talk.connection.send(Message("next"))
+    talk.accepted()
+
+    assert talk.update("agent_message", messageId="m1", content=text) == [TextDelta("s1", "whole", "m1")]
+
+
 def test_a_turn_that_ends_in_an_error_says_why():
     talk = second()
     talk.accepted()

@@ -136,6 +136,8 @@ def test_the_handshake_initializes_and_starts_a_thread_without_the_field_jsonrpc
         "0.166.0",
         "gpt-5.5",
     )
+    expected = ("streaming", "tool_calls", "bidirectional", "resumable", "multimodal")
+    assert happened.observed == dict.fromkeys(expected, True)
 
 
 def test_a_thread_is_resumed_by_its_id():

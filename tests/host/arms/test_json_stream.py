@@ -302,6 +302,13 @@ def test_a_tool_that_runs_without_having_asked_is_a_call_too():
     ]
 
 
+def test_a_tool_that_runs_without_having_asked_has_its_arguments_if_the_agent_reports_them():
+    tool = {"name": "Bash", "category": "exec", "args": {"command": "ls"}, "description": "Run ls"}
+    running = {"type": "tool_running", "msg_id": "m1", "call_id": "t1", "tool_name": "Bash", "tool": tool}
+
+    assert feed(talking(), running) == [ToolCall("s1", "t1", "Bash", {"command": "ls"}, "execute", "Run ls")]
+
+
 def test_a_diff_keeps_its_type_and_what_it_is_about():
     happened = feed(
         talking(),

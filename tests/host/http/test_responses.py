@@ -130,3 +130,4 @@ def test_who_gets_nothing_asks_ever_less_often_and_never_sooner_than_the_server_
     assert alone == [0.5, 0.5, 1.0, 2.0, 60.0, 60.0]
     assert told == [3.0, 3.0, 3.0, 8.0]
     assert StreamPosition(retry=0.0, silent=4).delay() == 4.0
+    assert StreamPosition().silent == 0

@@ -17,7 +17,7 @@ def job(
     **fields,
 ):
     """`real`: the programs of this machine instead of only the basic ones."""
-    from operable.host.launch.machine import LocalMachine
+    from operable.host.launch.installer import LocalMachine
 
     prefix = tmp_path / "prefix"
     prefix.mkdir(exist_ok=True)

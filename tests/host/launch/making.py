@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from operable.host.launch.machine import LocalMachine
+from operable.host.launch.installer import LocalMachine
 from operable.host.launch.places import Places
 from operable.host.launch.readiness import Launch
 from operable.manifest.blocks import Install, SandboxBlock, VersionCheck

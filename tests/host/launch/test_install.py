@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from operable.host.launch.installer import InstallProgress
-from operable.host.launch.machine import LocalMachine
+from operable.host.launch.installer import InstallProgress, LocalMachine
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Install, Requires
 from tests.cli.drive import alive

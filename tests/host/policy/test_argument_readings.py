@@ -5,6 +5,7 @@ import pytest
 from operable.host.policy.pattern import ALLOW, DENY
 from operable.host.policy.policy_file import rules
 from operable.host.policy.tool_call import JudgedCall
+from tests.growth import grows_at_most_linearly
 
 WORK = "/work/project"
 POLICY = rules(
@@ -35,6 +36,7 @@ DENIED = [
     ("execute", {"command": "ls", "steps": [{"do": "rm y"}]}),
     ("execute", {"command": "ls", "code": "rm y"}),
     ("execute", {"command": "rm", "args": "y"}),
+    ("execute", {"command": "rm y", "args": []}),
     ("execute", {"command": "ls", "args": ["x"], "arguments": ["y"]}),
     ("edit", {"directory": "secrets", "filename": "sub/prod.txt"}),
     ("edit", {"basePath": "secrets", "relativePath": "sub/prod.txt", "content": "x"}),
@@ -88,6 +90,43 @@ DENIED = [
 ]
 
 
+HIDDEN = [
+    # a command line, whatever kind the agent says
+    ("read", {"command": ["bash", "-lc", "cat x; rm y"]}),
+    ("search", {"command": "rm y"}),
+    ("fetch", {"url": "https://good.example/", "command": "rm y"}),
+    # words that a tool gives to a shell as they are
+    ("execute", {"command": ["ls", "&&", "rm", "y"]}),
+    ("execute", {"command": "ls", "args": [";", "rm", "y"]}),
+    ("execute", {"command": "ls", "timeout": "1; rm y"}),
+    ("execute", {"command": "ls", "metadata": {"status": "rm y"}}),
+    ("execute", {"command": "ls", "cwd": "x; rm y"}),
+    ("edit", {"path": "docs/x", "outputs": {"Makefile": "all:"}}),
+    ("edit", {"path": ".ENV"}),
+    ("edit", {"path": "docs/x", "out": "MAKEFILE"}),
+    ("edit", {"path": "Secrets/a/b"}),
+    ("edit", {"path": "docs\\..\\.env"}),
+    ("edit", {"path": "docs/x", "args": ["--out=.env"]}),
+    ("edit", {"path": "docs/x", "callId": ".env"}),
+    ("edit", {"path": "docs/x", "payload": '"{\\"file\\": \\".env\\"}"'}),
+    ("edit", {"path": "docs/x", "plan": "*** Begin Patch\n*** Update File: .env\n@@\n-a\n+b\n*** End Patch"}),
+]
+
+
+@pytest.mark.parametrize("kind, arguments", HIDDEN, ids=str)
+def test_a_deny_of_one_thing_finds_it_however_it_is_given(kind, arguments):
+    policy = rules(allow=["*"], deny=["execute:rm *", "edit:.env", "edit:Makefile", "edit:secrets/**"])
+    assert policy.decide(JudgedCall("T", kind, arguments), WORK).effect == DENY
+
+
+@pytest.mark.parametrize("command", ["view", "create", "str_replace"])
+def test_the_verb_of_an_editor_is_not_a_command_line(command):
+    policy = rules(allow=["*"], deny=["kind:execute", "execute:view"])
+    call = JudgedCall("str_replace_editor", "edit", {"command": command, "path": "docs/x"})
+    assert policy.decide(call, WORK).effect == ALLOW
+    assert policy.decide(JudgedCall("Shell", "read", {"command": "cat x"}), WORK).effect == DENY
+
+
 @pytest.mark.parametrize("kind, arguments", DENIED, ids=str)
 def test_a_deny_finds_what_it_is_about_under_any_name_and_in_parts(kind, arguments):
     assert POLICY.decide(JudgedCall("T", kind, arguments), WORK).effect == DENY
@@ -134,3 +173,14 @@ def test_what_has_too_many_readings_is_denied(arguments, kind):
     call = JudgedCall("T", kind, arguments)
 
     assert rules(allow=["*"], deny=[f"{kind}:x"]).decide(call, WORK).effect == DENY
+
+
+@pytest.mark.parametrize("kind", ["edit", "execute", "fetch"])
+def test_twice_as_many_values_are_twice_the_work(kind):
+    policy = rules(allow=["*"], deny=[f"{kind}:x"])
+
+    def judged(values):
+        call = JudgedCall("T", kind, {"paths": [f"docs/{number}" for number in range(values)]})
+        return lambda: policy.decide(call, WORK)
+
+    assert grows_at_most_linearly(judged, 400)

@@ -111,7 +111,10 @@ def test_a_call_that_is_rewritten_after_the_yes_is_an_alarm(tmp_path, name, poli
     assert first is None
     assert (alarm is not None) is (policy in alarming)
     if alarm is not None:
-        assert (alarm.asked["arguments"], alarm.told["arguments"]) == (asked["arguments"], later["arguments"])
+        assert (alarm.asked["arguments"], alarm.reported["arguments"]) == (
+            asked["arguments"],
+            later["arguments"],
+        )
 
 
 @pytest.mark.parametrize(
@@ -186,7 +189,7 @@ def test_a_question_about_something_else_than_the_call_covers_nothing(tmp_path):
     alarm = finish(gate)
 
     assert alarm is not None
-    assert (alarm.asked["arguments"]["path"], alarm.told["arguments"]["path"]) == ("a.txt", ".env")
+    assert (alarm.asked["arguments"]["path"], alarm.reported["arguments"]["path"]) == ("a.txt", ".env")
 
 
 @pytest.mark.parametrize("line, alarms", [("ls", False), ("rm x", True)])

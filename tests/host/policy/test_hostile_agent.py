@@ -311,6 +311,45 @@ def test_an_argument_that_joins_a_command_after_the_yes_is_an_alarm(tmp_path, po
     assert seen.errors == ([] if ok else ["unasked_tool_call"])
 
 
+@pytest.mark.parametrize(
+    "asked, more",
+    [
+        ({"run_in_background": True}, {"dangerouslyDisableSandbox": True}),
+        ({"count": 1}, {"sudo": True}),
+        ({"note": "rm -rf x"}, {"stdin": "rm -rf x"}),
+        ({"description": "./evil"}, {"shell": "./evil"}),
+        ({"x": {"LD_PRELOAD": "./x.so"}}, {"env": {"LD_PRELOAD": "./x.so"}}),
+    ],
+    ids=str,
+)
+def test_a_value_that_was_shown_does_not_join_a_command_under_another_name(tmp_path, asked, more):
+    scene = (
+        f'tell(start=True, status="pending", **run("ls x", **{asked!r})); ask(**run("ls x", **{asked!r}))\n'
+    )
+    scene += f'tell(status="in_progress", **run("ls x", **{ {**asked, **more}!r})); tell(status="completed")'
+
+    seen = play(tmp_path, {"go": scene}, policy=rules(ask=["kind:execute"]), answers=yes)
+
+    assert seen.errors == ["unasked_tool_call"]
+
+
+@pytest.mark.parametrize(
+    "policy", [rules(allow=["kind:execute"]), rules(deny=["kind:execute"])], ids=["yes", "no"]
+)
+@pytest.mark.parametrize("other", ["allow_once", "allow_always"])
+def test_an_option_whose_id_has_two_meanings_is_never_chosen(tmp_path, policy, other):
+    kinds = ["reject_once", other] if other == "allow_once" else ["allow_once", other]
+    options = [{"optionId": "a", "name": kind, "kind": kind} for kind in kinds]
+    call = {"toolCallId": "c1", "kind": "execute", "title": "Run", "rawInput": {"command": "ls x"}}
+    scene = f"answer = request('session/request_permission', toolCall={call!r}, options={options!r})\n"
+    scene += f"open({str(tmp_path / 'answer.json')!r}, 'w').write(json.dumps(answer))"
+
+    play(tmp_path, {"go": scene}, policy=policy, answers=lambda _ask: Decision(False, by="somebody"))
+
+    answer = json.loads((tmp_path / "answer.json").read_text())
+    assert answer["outcome"] == {"outcome": "cancelled"}
+
+
 def test_an_argument_that_was_told_before_the_question_may_be_told_again(tmp_path):
     scene = 'tell(start=True, status="pending", **run("ls x", timeout=5)); ask(**run("ls x"))\n'
     scene += 'tell(status="completed", **run("ls x", timeout=5))'
@@ -505,18 +544,19 @@ def test_an_edit_that_does_not_say_which_argument_is_its_file_is_judged_by_all_o
 
 
 @pytest.mark.parametrize("path", ["AGENTS.md\0.txt", "~\0/a", "file:///a%00b"])
-def test_a_path_that_no_file_can_have_is_asked_about(tmp_path, path):
+@pytest.mark.parametrize("deny, times", [([], 1), (["edit:.env"], 0)])
+def test_a_path_that_no_file_can_have_is_asked_about_or_denied_like_every_file(tmp_path, path, deny, times):
     call = edit(path)
 
     seen = play(
         tmp_path,
         {"go": f'ask(**{call!r}); tell(status="failed")', "again": f'ask("c2", **{edit("a.txt")!r})'},
-        policy=rules(allow=["kind:edit"], deny=["edit:.env"]),
+        policy=rules(allow=["kind:edit"], deny=deny),
         answers=lambda _ask: False,
     )
 
     assert seen.errors == []
-    assert len(seen.asked) == 1
+    assert len(seen.asked) == times
 
 
 @pytest.mark.parametrize("path, ok", [("a.txt", True), ("AGENTS.md", False)])
@@ -775,3 +815,127 @@ def test_a_secret_in_a_command_hides_nothing_that_runs_from_the_person_or_the_au
     assert "touch pwned" in first.arguments["command"]
     assert "x1" not in first.arguments["command"]
     assert "touch pwned" in seen.records("agent.decision")[0]["input"]["arguments"]["command"]
+
+
+UNRESOLVABLE = "/proc/1/root/x"
+
+
+def unresolvable_at(monkeypatch, problem):
+    """The system fails, in a way that is not a known one, where the name `poison` is looked up."""
+    real = os.lstat
+
+    def lstat(path, **options):
+        if "poison" in os.fspath(path):
+            raise problem("found")
+        return real(path, **options)
+
+    monkeypatch.setattr(os, "lstat", lstat)
+
+
+POISONED = {
+    "a question": f'ask(**{edit("poison")!r}); got.append("went on")',
+    "an announcement": f"ask(**{edit('a.txt')!r}); tell(**{edit('poison')!r})",
+    "a call that nobody was asked about": f'tell("n", start=True, status="completed", **{edit("poison")!r})',
+    "a file of the host": 'write("poison", "x"); got.append("went on")',
+    "a folder of the host": 'request("terminal/create", command="ls", cwd="poison")',
+}
+
+
+@pytest.mark.parametrize("problem", [RuntimeError, RecursionError, MemoryError, KeyError])
+@pytest.mark.parametrize("moment", list(POISONED))
+def test_what_cannot_be_judged_ends_the_session_with_an_alarm_in_the_record(
+    tmp_path, monkeypatch, moment, problem
+):
+    unresolvable_at(monkeypatch, problem)
+    code = f'{POISONED[moment]}\nimport pathlib; time = __import__("time"); time.sleep(60)'
+
+    facts = {"confine": lambda argv, env, cwd: prepare(argv, env=env, cwd=cwd)} if "folder" in moment else {}
+    seen = play(tmp_path, {"go": code}, policy=rules(allow=["kind:edit"], deny=["edit:.env"]), **facts)
+
+    assert seen.errors == ["session_failed" if "of the host" in moment else "judging_failed"]
+    assert len(seen.alarms) == 1
+    assert seen.records("session.end")[-1]["output"]["status"] == "error"
+    assert len(seen.records("agent.turn")) == 1
+    assert not (seen.work / "poison").exists()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        f'tell("n", start=True, status="completed", **run("touch x", path="{UNRESOLVABLE}"))',
+        f'ask(**run("ls")); tell(**run("touch x", path="{UNRESOLVABLE}"))',
+        f'ask(**run("touch x")); tell(locations=[{{"path": "{UNRESOLVABLE}"}}]); tell(status="completed")',
+    ],
+    ids=["never asked", "rewritten", "denied"],
+)
+def test_a_path_that_the_system_refuses_to_resolve_does_not_turn_the_alarm_off(tmp_path, code):
+    seen = play(tmp_path, {"go": code}, policy=rules(allow=["execute:ls"]))
+
+    assert seen.errors == ["unasked_tool_call"]
+    assert len(seen.alarms) == 1
+
+
+def test_a_question_about_a_path_that_cannot_be_resolved_is_answered(tmp_path):
+    code = f'ask(**{edit(UNRESOLVABLE)!r}); ask("c2", **{edit("src/a.txt")!r}); say(method="session/update", params=DONE)'
+
+    seen = play(tmp_path, {"go": code}, policy=rules(allow=["edit:src/**"]))
+
+    decisions = [record["policy"]["decision"] for record in seen.records("agent.decision")]
+    assert decisions == ["deny", "allow"]
+    assert seen.errors == []
+
+
+def asked_edit(path="notes.md", **content):
+    return {"kind": "edit", "title": "Edit", "rawInput": {"path": path}, **content}
+
+
+WHOLE = {"content": [{"type": "diff", "path": "notes.md", "oldText": "", "newText": "hello"}]}
+PART = {"content": [{"type": "diff", "path": "notes.md", "oldText": "one", "newText": "two"}]}
+IN_ARGUMENTS = {"rawInput": {"path": "notes.md", "content": "hello"}}
+PART_IN_ARGUMENTS = {"rawInput": {"path": "notes.md", "old_string": "one", "new_string": "two"}}
+PATCH = {"rawInput": {"path": "notes.md", "patch": "@@ -1 +1 @@\n-one\n+two\n"}}
+
+
+@pytest.mark.parametrize(
+    "question, written, is_good",
+    [
+        (WHOLE, "hello", True),
+        (WHOLE, "EVIL", False),
+        (IN_ARGUMENTS, "hello", True),
+        (IN_ARGUMENTS, "EVIL", False),
+        (PART, "two three one", True),
+        (PART, "two three two", True),
+        (PART, "two three EVIL", False),
+        (PART_IN_ARGUMENTS, "two three one", True),
+        (PART_IN_ARGUMENTS, "two", False),
+        (PATCH, "two three one", False),
+        ({}, "whatever", True),
+    ],
+)
+def test_a_yes_to_one_content_does_not_let_the_host_write_another(tmp_path, question, written, is_good):
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "notes.md").write_text("one three one")
+    code = f'ask(**{asked_edit(**question)!r}); write("notes.md", {written!r})'
+
+    seen = play(
+        tmp_path,
+        {"go": code},
+        policy=rules(ask=["kind:edit"]),
+        answers=lambda ask: ask.tool != "fs/write_text_file",
+    )
+
+    assert (seen.work / "notes.md").read_text() == (written if is_good else "one three one")
+    assert [ask.tool for ask in seen.asked[1:]] == ([] if is_good else ["fs/write_text_file"])
+
+
+def test_a_question_of_the_host_shows_what_it_is_to_write_and_a_digest_of_all_of_it(tmp_path):
+    code = 'write("a.txt", "short"); write("b.txt", "x" * 20_000)'
+
+    seen = play(tmp_path, {"go": code}, policy=rules(ask=["kind:edit"]), answers=lambda _ask: True)
+
+    short, long = [ask.arguments for ask in seen.asked]
+    assert short["content"] == "short"
+    assert long["content"].startswith("x" * 8000)
+    assert long["content"].endswith("(12000 more characters)")
+    assert short["content_digest"] != long["content_digest"]
+    assert (seen.work / "b.txt").read_text() == "x" * 20_000

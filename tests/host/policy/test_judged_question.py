@@ -12,8 +12,8 @@ from operable.host.policy.policy_file import rules
 from operable.host.session.approvals import Decision
 from operable.proc.spawn import prepare
 from operable.wire.events import AgentPrompt, ToolCall
-from tests.host.policy.test_grants import gate_of
 from tests.host.policy.test_hostile_agent import play
+from tests.host.policy.test_judged_question_grants import gate_of
 
 ASK = rules(ask=["kind:edit", "kind:execute", "kind:read"])
 RUNS = "request('terminal/create', command='touch', args=['ran'], **{more!r})"

@@ -48,6 +48,7 @@ def test_content_names_no_file(text):
     "text",
     [
         HEAD + "@@ -1 +1 @@\n-a\n+b\n" + MORE,
+        HEAD + "@@ -1 +1 @@\n-a\n+b\n--- a/secret\n+++ b/secret\n",
         HEAD + "@@ -1,99 +1,99 @@\n-a\n+b\n" + MORE,
         HEAD + "@@ -1,2 +1,2 @@\n a\n" + MORE,
         HEAD + "@@\n-a\n+b\n" + MORE,

@@ -1,6 +1,7 @@
 """Rules: which one matches, which one wins, and what an allow cannot be talked into."""
 
 import os
+import time
 
 import pytest
 from hypothesis import given
@@ -41,6 +42,7 @@ def test_nothing_said_is_deny():
         ("execute:git *", bash("git status")),
         ("execute:git status", JudgedCall("shell", "execute", {"command": ["bash", "-lc", "git status"]})),
         ("execute:git status", JudgedCall("shell", "execute", {"cmd": "git", "args": ["status"]})),
+        ("execute:git status", JudgedCall("shell", "execute", {"cmd": "git status", "args": []})),
         ("edit:src/**", edit("src/a/b.py")),
         ("edit:**/*.py", edit("b.py")),
         ("edit:*.py", edit("b.py")),
@@ -90,11 +92,13 @@ def test_a_deny_finds_its_command_inside_a_compound_line(command):
     assert denied.decide(bash(command), "/").effect == DENY
 
 
-def test_what_is_behind_a_comment_is_not_run():
+def test_a_comment_is_not_run_but_may_not_name_what_is_denied():
     denied = rules(deny=["execute:rm *"], default=ALLOW)
 
-    assert denied.decide(bash("ls # then; rm x"), "/").effect == ALLOW
-    assert denied.decide(bash("ls;# rm x"), "/").effect == ALLOW
+    assert denied.decide(bash("ls # then remove it"), "/").effect == ALLOW
+    # An interactive zsh has no comments.
+    assert denied.decide(bash("ls # then; rm x"), "/").effect == DENY
+    assert denied.decide(bash("ls;# then"), "/").effect == DENY
     assert rules(allow=["execute:rm *"]).decide(bash("{fd}>f rm x"), "/").effect == DENY
 
 
@@ -137,6 +141,99 @@ def test_the_order_of_rules_does_not_matter(effects):
     orders = (written, written[::-1], tuple(sorted(written, key=str)))
 
     assert len({Policy(order).decide(bash("ls"), "/").effect for order in orders}) == 1
+
+
+@pytest.mark.parametrize(
+    "pattern, call",
+    [
+        ("execute:rm", bash("rm gone.txt")),
+        ("execute:git push", bash("git push --force")),
+        ("execute:/bin/rm *", bash("rm gone.txt")),
+        ("execute:/bin/rm", bash("/usr/bin/rm gone.txt")),
+        ("Bash(rm)", bash("rm gone.txt")),
+        ("bash", bash("ls")),
+        ("bASH(rm *)", bash("rm gone.txt")),
+        ("edit:.env", edit("pkg/.env")),
+        ("edit:*.py", edit("src/deep/b.py")),
+        ("edit:src", edit("src/b.py")),
+        ("edit:src/", edit("src/deep/b.py")),
+        ("edit:build", edit("pkg/build/b.py")),
+        ("edit:./src/**", edit("src/b.py")),
+        ("edit:/etc", edit("/etc/passwd")),
+    ],
+)
+@pytest.mark.parametrize("effect", [DENY, ASK])
+def test_a_deny_and_an_ask_reach_further_than_their_words(tmp_path, pattern, call, effect):
+    policy = policy_from({"allow": ["*"], effect: [pattern]}, source="rules")
+
+    assert policy.decide(call, str(tmp_path)).effect == effect
+
+
+@pytest.mark.parametrize(
+    "pattern, call",
+    [
+        ("execute:rm", bash("rmdir gone")),
+        ("execute:rm", bash("echo gone")),
+        ("execute:/bin/rm *", bash("ls gone")),
+        ("edit:src", edit("src.py")),
+        ("edit:src/*.py", edit("pkg/src/b.py")),
+        ("edit:src/*.py", edit("src/deep/b.py")),
+        ("edit:.env", edit(".env.example")),
+        ("edit:*.py", edit("b.py.txt")),
+        ("bash", edit("b.py")),
+    ],
+)
+def test_a_deny_leaves_alone_what_only_looks_alike(tmp_path, pattern, call):
+    assert rules(allow=["*"], deny=[pattern]).decide(call, str(tmp_path)).effect == ALLOW
+
+
+@pytest.mark.parametrize(
+    "pattern, call",
+    [
+        ("execute:git", bash("git status")),
+        ("edit:.env", edit("pkg/.env")),
+        ("edit:*.py", edit("src/b.py")),
+        ("edit:src", edit("src/b.py")),
+        ("bash", bash("ls")),
+    ],
+)
+def test_an_allow_does_not_reach_further_than_its_words(tmp_path, pattern, call):
+    assert rules(allow=[pattern]).decide(call, str(tmp_path)).effect == DENY
+
+
+def test_an_allow_may_begin_at_the_workspace(tmp_path):
+    assert rules(allow=["edit:./src/**"]).decide(edit("src/b.py"), str(tmp_path)).effect == ALLOW
+
+
+@pytest.mark.parametrize(
+    "text, hint",
+    [
+        ("Bash(rm:*)", "write Bash(rm *) for arguments, and Bash(rm) for none"),
+        ("execute:rm:*", "write execute:rm * for arguments, and execute:rm for none"),
+        ("WebFetch(domain:example.com)", "fetch:https://example.com/*"),
+        ("Execute:rm *", "write execute:rm *"),
+        ("Kind:execute", "write kind:execute"),
+        ("execute: rm *", "space"),
+        ("Bash( rm *)", "space"),
+        ("Bash()", "empty"),
+        ("rm *", "write execute:rm *"),
+        ("git push", "write execute:git push"),
+    ],
+)
+@pytest.mark.parametrize("effect", [ALLOW, DENY, ASK])
+def test_a_text_that_could_match_nothing_is_refused_with_what_to_write(effect, text, hint):
+    with pytest.raises(Fail) as caught:
+        policy_from({effect: [text]}, source="rules")
+
+    assert caught.value.code == "POLICY_INVALID"
+    assert hint in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text", ["fetch:https://h.example:*", "WebFetch(https://h.example:*)", "mcp__a__b", "a?b"]
+)
+def test_a_pattern_that_only_looks_foreign_is_taken(text):
+    assert rules(deny=[text]).rules[0].pattern == text
 
 
 @pytest.mark.parametrize("text", ["", " x", "kind:fly", "edit:", "(x)", "Bash(x", "exec:rm *", "bash:*"])
@@ -222,3 +319,43 @@ def test_autonomy_from_0_to_4_is_a_ceiling_over_every_allow():
     for wrong in (-1, 5, True, "2"):
         with pytest.raises(Fail):
             policy_from({"autonomy": wrong}, source="test")
+
+
+COSTLY = {
+    "letters": lambda size: {"data": "a" * size},
+    "an address": lambda size: {"url": "a" * size},
+    "colons": lambda size: {"data": "1:/" * (size // 3)},
+    "wildcards": lambda size: {"path": "/".join("*" for _ in range(size // 50))},
+    "names": lambda size: {"paths": ["secret/" * 100 + str(at) for at in range(size // 700)]},
+}
+
+
+@pytest.mark.parametrize("what", list(COSTLY))
+def test_judging_costs_no_more_than_in_proportion_to_what_is_judged(what):
+    policy = rules(allow=["*"], deny=["fetch:https://x.example/*", "edit:**/secret/**/*.key"])
+    kinds = ["fetch", "edit", "other"]
+
+    def cost(size):
+        began = time.process_time()
+        for kind in kinds:
+            policy.decide(JudgedCall("t", kind, COSTLY[what](size)), "/work/project")
+        return time.process_time() - began
+
+    small = min(cost(9_900) for _ in range(3))
+    assert cost(99_000) < 30 * small + 0.5  # ten times would be in proportion, a hundred times the square
+
+
+def test_a_text_beyond_the_size_that_is_read_may_be_every_address():
+    policy = rules(allow=["*"], deny=["fetch:https://x.example/*"])
+    long = {"url": "https://y.example/", "data": "a" * 100_001}
+
+    assert policy.decide(JudgedCall("t", "fetch", {**long, "data": "a"}), "/work/project").effect == ALLOW
+    assert policy.decide(JudgedCall("t", "fetch", long), "/work/project").effect == DENY
+
+
+def test_a_patch_is_not_every_file_for_a_deny_by_name(tmp_path):
+    patch = "*** Begin Patch\n*** Update File: notes.md\n@@\n-{a}\n+{b}\n*** End Patch"
+    call = JudgedCall("apply_patch", "edit", {"input": patch})
+
+    assert rules(allow=["*"], deny=["edit:secret*"]).decide(call, str(tmp_path)).effect == ALLOW
+    assert rules(allow=["*"], deny=["edit:notes*"]).decide(call, str(tmp_path)).effect == DENY

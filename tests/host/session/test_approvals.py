@@ -341,3 +341,60 @@ def test_a_yes_of_the_callback_that_cannot_be_kept_is_a_no_at_once(tmp_path):
 
     assert (decision.allowed, decision.by) == (False, "host")
     assert "cannot be kept" in decision.reason
+
+
+def test_a_yes_does_not_answer_the_next_question_with_the_same_id(tmp_path):
+    async def scene():
+        desk = ApprovalQueue(str(tmp_path), timeout=0.5)
+        desk.put(question())
+        desk.answer("q1", Decision(True, by="me"))
+        first = await desk.wait("q1")
+        other = question(digest=argument_digest("Bash", {"command": "rm"}))
+        return first, await desk.ask(other), await desk.ask(question())
+
+    first, *later = run(scene())
+
+    assert first.allowed
+    assert [(each.allowed, each.by) for each in later] == [(False, "timeout")] * 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{"allowed": true, "digest": "sha256:of something else"}',
+        b'{"allowed": true, "optionId": "never offered"}',
+        b'{"allowed": true}' + b" " * (1 << 20),
+    ],
+)
+def test_a_file_that_answers_something_else_is_no_answer(tmp_path, content):
+    told = []
+
+    async def scene():
+        desk = ApprovalQueue(str(tmp_path), timeout=0.5)
+        desk.on_damaged = lambda *facts: told.append(facts)
+        desk.put(question())
+        (asked,) = (tmp_path / "asks").glob("*.ask")
+        asked.with_suffix(".answer").write_bytes(content)
+        return await desk.wait("q1")
+
+    found = run(scene())
+
+    assert (found.allowed, found.by) == (False, "timeout")
+    assert [ask_id for ask_id, _ in told] == ["q1"]
+
+
+def _large(path):
+    with path.open("wb") as file:
+        file.truncate(1 << 40)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda path: path.mkdir(), _fifo, _large, lambda path: path.write_bytes(b"{")]
+)
+def test_what_is_no_question_does_not_hide_the_others(tmp_path, damage):
+    async def scene():
+        ApprovalQueue(str(tmp_path)).put(question())
+        damage(tmp_path / "asks" / "0.ask")
+        return [ask.id for ask in pending_asks(str(tmp_path))]
+
+    assert run(scene()) == ["q1"]

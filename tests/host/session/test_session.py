@@ -246,12 +246,14 @@ def test_an_agent_that_dies_in_a_turn_gives_an_error_and_the_turn_end(tmp_path):
 def test_a_silent_turn_is_told_and_then_ends_as_timeout(tmp_path):
     async def scene():
         async with session(tmp_path, limits=limits(quiet=0.1, silence=0.4)) as talk:
-            return await events_of(talk.send(steps({"hang": True})))
+            return await events_of(talk.send(steps({"stderr": "asleep"}, {"hang": True})))
 
     found = run(scene())
 
     assert "quiet" in [event.code for event in found if isinstance(event, Notice)]
-    assert [event.error.code for event in found if isinstance(event, AgentError)] == ["turn_timeout"]
+    (error,) = [event.error for event in found if isinstance(event, AgentError)]
+    assert error.code == "turn_timeout"
+    assert "asleep" in error.data["stderr"]
     assert found[-1].reason == "timeout"
 
 
@@ -819,11 +821,15 @@ def test_what_fails_beside_the_conversation_fails_the_session(tmp_path):
                 raise KeyError("bug")
 
             talk._context.spawn(broken())
+            events = await events_of(turn)
             with pytest.raises(Fail) as failure:
-                await events_of(turn)
-            return failure.value
+                talk.send("more")
+            return events, failure.value, talk.status
 
-    assert run(scene()).code == "SESSION_FAILED"
+    events, failure, status = run(scene())
+    assert [event.error.code for event in events if isinstance(event, AgentError)] == ["session_failed"]
+    assert events[-1].reason == "error"
+    assert (failure.code, status) == ("SESSION_FAILED", "error")
 
 
 SILENT = """

@@ -17,7 +17,7 @@ from operable.host.start.remote import admit, key_reference, place_elsewhere
 from operable.host.start.secret_delivery import Delivered
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import SandboxBlock
-from operable.proc.sandbox.egress.substitutes import Substitute
+from operable.proc.sandbox.egress.placeholders import Substitute
 from tests.host.agents import calls, manifest
 from tests.proc.clouds.room import KEY
 from tests.proc.clouds.sky import sky

@@ -92,6 +92,12 @@ def test_what_a_file_calls_a_password_counts_whatever_it_looks_like(value):
     assert secrets_of(f"machine a login b password {quoted}") == [value]
 
 
+def test_what_has_the_shape_of_a_key_counts_under_any_name():
+    key = "ghp_" + "aB3dE5fG7h" * 4
+
+    assert secrets_of(json.dumps({"colour": key, "size": "a word"})) == [key]
+
+
 @pytest.mark.parametrize(
     "value", ["true", "required", "Bearer", "prompt", "${SHOP_PASSWORD}", "$TOKEN", "<none>"]
 )

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import shlex
 from urllib.parse import quote, quote_plus
 
 from hypothesis import assume, given
@@ -22,6 +23,7 @@ def test_a_known_secret_survives_in_no_spelling(secret, before, after):
     raw = secret.encode()
     spellings = [
         secret,
+        shlex.quote(secret),
         quote(secret, safe=""),
         quote(secret),
         quote_plus(secret),

@@ -13,9 +13,7 @@ from operable.kernel.redact.prose_rules import mask_prose
 from tests.requirement import requirement
 
 SECRET = st.text(
-    alphabet=st.sampled_from(
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/=!%^*|<>()[]{}#$@:?;,&"
-    ),
+    alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.~+/=!%^*|<>()[]{}#$@:?;,&",
     min_size=8,
     max_size=40,
 ).filter(
@@ -167,7 +165,7 @@ def test_harmless_text_stays(text):
     assert redact_text(text) == text
 
 
-@given(st.text(alphabet=st.sampled_from("abcdxyz 0123.,:=-/\n\"'{}[]"), max_size=200))
+@given(st.text(alphabet="abcdxyz 0123.,:=-/\n\"'{}[]", max_size=200))
 def test_text_without_any_hint_stays_byte_for_byte(text):
     assert redact_text(text) == text
 
@@ -205,10 +203,11 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.timeout(20)
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_hostile_text_costs_linear_work(unit):
-    # A quadratic scan of a mebibyte would take minutes and meet the time limit of the test run; a linear one does not.
-    redact_text(unit * (2**20 // len(unit)))
+    # A quadratic scan of so much text would take minutes and meet the time limit; a linear one takes a tenth of a second.
+    redact_text(unit * (2**18 // len(unit)))
 
 
 @given(st.one_of(FRAGMENTS, st.text(max_size=300)))

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from operable.lint.engine import LintOptions, Report, lint
+from operable.lint.lab import room
 from operable.lint.lab.room import changes, snapshot
+from tests.state.hostile_database import interrupted
 from tests.zoo.breeding import Mutation, breed
 
 ENTRY = 'emit("entry", id=note["id"], title=note["title"])'
@@ -73,8 +75,35 @@ def test_a_database_is_compared_by_what_it_says(tmp_path: Path):
     assert len(changes(before, snapshot(str(tmp_path)), "work")) == 1
 
 
+def test_a_database_with_an_address_for_a_name_is_opened_as_a_file_and_its_journal_is_not_obeyed(
+    tmp_path: Path,
+):
+    room, precious = tmp_path / "room", tmp_path / "precious"
+    room.mkdir()
+    precious.write_text("kept")
+    interrupted(room / "evil.db", precious)
+    (room / "evil.db?mode=rw&x=").write_bytes(b"SQLite format 3\0")
+    (room / "..%2fmade?mode=rwc&x=").write_bytes(b"SQLite format 3\0")
+    before = sorted(path.name for path in room.iterdir())
+
+    found = snapshot(str(room))
+
+    assert sorted(found) == ["..%2fmade?mode=rwc&x=", "evil.db", "evil.db?mode=rw&x="]
+    assert precious.read_text() == "kept"
+    assert sorted(path.name for path in room.iterdir()) == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["precious", "room"]
+
+
 def test_caches_are_no_state(tmp_path: Path):
     (tmp_path / ".cache").mkdir()
     (tmp_path / ".cache" / "x").touch()
 
     assert snapshot(str(tmp_path)) == {}
+
+
+def test_of_very_many_files_some_are_looked_at(tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "MAX_FILES", 3)
+    for number in range(9):
+        (tmp_path / str(number)).touch()
+
+    assert len(snapshot(str(tmp_path))) == 4

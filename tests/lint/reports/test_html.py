@@ -1,6 +1,6 @@
 import re
 
-from operable.lint.matrix import fingerprint
+from operable.lint.report import fingerprint
 from operable.lint.reports.html import REPORT
 from tests.lint.reports.findings import report
 

@@ -36,6 +36,13 @@ def test_a_tier_implies_capabilities(tier, load_session, mcp):
     assert (agent.load_session, agent.mcp_capabilities.http) == (load_session, mcp)
 
 
+@pytest.mark.parametrize("tier", ["basic", "governance-aware"])
+def test_no_tier_gives_the_agent_files_or_a_terminal_of_the_host(tier):
+    client = profile(tier=tier).capabilities().client
+
+    assert (client.fs.read_text_file, client.fs.write_text_file, client.terminal) == (False, False, False)
+
+
 def test_explicit_capabilities_override_the_tier_and_what_they_omit_is_unsupported():
     agent = profile(
         tier="sandboxed", sandbox="./S.md", capabilities={"agent": {"promptCapabilities": {"image": True}}}

@@ -192,3 +192,19 @@ def test_a_folder_that_a_killed_host_left_is_removed_by_the_next_enclosure(tmp_p
         for path in sorted(short.rglob("*"), reverse=True):
             path.unlink() if not path.is_dir() else path.rmdir()
         short.rmdir()
+
+
+def test_a_folder_of_a_host_in_another_pid_namespace_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    folder = enclosure.private_folder(kept=False)  # of this process, which lives
+    sweep = "from operable.proc.sandbox import enclosure; enclosure.private_folder(kept=False)"
+
+    subprocess.run(
+        ["unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c", sweep],
+        env=os.environ | {"TMPDIR": str(tmp_path)},
+        check=True,
+        timeout=60,
+    )
+
+    assert os.path.isdir(folder)
+    assert len(os.listdir(tmp_path)) == 2

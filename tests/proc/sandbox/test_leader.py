@@ -3,7 +3,7 @@
 import os
 import select
 import sys
-from pathlib import Path
+from itertools import product
 
 import pytest
 
@@ -45,55 +45,87 @@ os._exit(3)
 """
 
 
-def run(command: PreparedCommand) -> tuple[ChildEnd, bytes, list[int]]:
-    """Without a deadline, as sessions of agents run; with descriptors of who was inside after a second."""
-    reactor, ends, out = SelectorReactor(), list[ChildEnd](), bytearray()
+class Attempt:
+    """A run without a deadline, as sessions of agents run, with descriptors of the two that are left when it is held."""
+
+    def __init__(self, reactor: SelectorReactor, command: PreparedCommand) -> None:
+        self._reactor = reactor
+        self.ends: list[ChildEnd] = []
+        self.out = bytearray()
+        self.inside: list[int] = []
+        self._child = Child(reactor, command, on_stdout=self.out.extend, on_end=self.ends.append)
+        reactor.call_later(120.0, lambda: self._child.kill("the test"))
+        self._look()
+
+    def _look(self) -> None:
+        left = living(self._child.pid) if self.out else []
+        if len(left) == 2:  # first process and attacker; the command itself has ended
+            self.inside = [os.pidfd_open(each.pid) for each in left]
+        elif not self.ends:
+            self._reactor.call_later(0.05, self._look)
+
+
+def run(*commands: PreparedCommand) -> list[Attempt]:
+    """All of them at the same time."""
+    reactor = SelectorReactor()
     try:
-        child = Child(reactor, command, on_stdout=out.extend, on_end=ends.append)
-        reactor.call_later(120.0, lambda: child.kill("the test"))
-        inside: list[int] = []
-        reactor.call_later(1.0, lambda: inside.extend(os.pidfd_open(each.pid) for each in living(child.pid)))
-        reactor.run(lambda: bool(ends))
+        attempts = [Attempt(reactor, command) for command in commands]
+        reactor.run(lambda: all(each.ends for each in attempts))
     finally:
         reactor.close()
-    return ends[0], bytes(out), inside
+    return attempts
 
 
-@pytest.mark.parametrize("victim", ["first process", "command"])
-@pytest.mark.parametrize("tree", [True, False], ids=["tree", "group"])
-@pytest.mark.parametrize("outlive", [True, False], ids=["outlive", "die"])
-def test_a_program_that_keeps_the_end_of_the_command_back_is_ended(tmp_path: Path, victim, tree, outlive):
-    command = prepare([PYTHON, "-I", "-S", "-c", ATTACK, victim])._replace(tree=tree)
-    place = Confinement(
-        cwd="/tmp", root="system", readable={sys.base_prefix: sys.base_prefix}, outlive=outlive
-    )
+HELD = {
+    f"{victim}, {'tree' if tree else 'group'}, {'outlive' if outlive else 'die'}": (victim, tree, outlive)
+    for victim, tree, outlive in product(("first process", "command"), (True, False), (True, False))
+}
 
-    end, out, inside = run(without_filter(sandbox("bubblewrap").wrap(command, place)))
 
-    assert out == b"held\n", end.stderr.text()
+@pytest.fixture(scope="module")
+def held() -> dict[str, Attempt]:
+    """Every way to hold back the end of a command. At the same time: each waits for the grace of the runner."""
+    commands = []
+    for victim, tree, outlive in HELD.values():
+        command = prepare([PYTHON, "-I", "-S", "-c", ATTACK, victim])._replace(tree=tree)
+        place = Confinement(
+            cwd="/tmp", root="system", readable={sys.base_prefix: sys.base_prefix}, outlive=outlive
+        )
+        commands.append(without_filter(sandbox("bubblewrap").wrap(command, place)))
+    return dict(zip(HELD, run(*commands), strict=True))
+
+
+@pytest.mark.parametrize("way", HELD)
+def test_a_program_that_keeps_the_end_of_the_command_back_is_ended(held, way):
+    attempt = held[way]
+    end = attempt.ends[0]
+
+    assert bytes(attempt.out) == b"held\n", end.stderr.text()
     assert end.cause == FROZEN
-    assert len(inside) == 2  # first process and attacker; the command itself has ended
-    for pidfd in inside:
+    assert len(attempt.inside) == 2
+    for pidfd in attempt.inside:
         assert select.select([pidfd], [], [], 60.0)[0], "it lives"
         os.close(pidfd)
 
 
-def test_with_the_filter_nothing_is_held(tmp_path: Path):
+def test_with_the_filter_nothing_is_held():
     command = prepare([PYTHON, "-I", "-S", "-c", ATTACK, "first process"])
     place = Confinement(cwd="/tmp", root="system", readable={sys.base_prefix: sys.base_prefix})
 
-    end, out, _ = run(sandbox("bubblewrap").wrap(command, place))
+    (attempt,) = run(sandbox("bubblewrap").wrap(command, place))
+    end = attempt.ends[0]
 
-    assert (end.cause, out) == (None, b"")
+    assert (end.cause, bytes(attempt.out)) == (None, b"")
     assert "PermissionError" in end.stderr.text()
 
 
-def test_a_command_that_takes_its_time_is_left_alone(tmp_path: Path):
+def test_a_command_that_takes_its_time_is_left_alone():
     code = "import time; time.sleep(1.5); print('done')"
     command = prepare([PYTHON, "-I", "-S", "-c", code])
     place = Confinement(cwd="/tmp", root="system", readable={sys.base_prefix: sys.base_prefix})
 
-    end, out, _ = run(sandbox("bubblewrap").wrap(command, place))
+    (attempt,) = run(sandbox("bubblewrap").wrap(command, place))
+    end = attempt.ends[0]
 
-    assert (end.cause, end.status, out) == (None, 0, b"done\n")
+    assert (end.cause, end.status, bytes(attempt.out)) == (None, 0, b"done\n")
     assert not end.leftovers

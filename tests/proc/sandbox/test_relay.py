@@ -57,6 +57,23 @@ def test_the_command_keeps_its_status_and_nobody_waits_for_the_relay(tmp_path: P
     assert (told.stdout, told.status) == (b"hello\n", 5)
 
 
+def test_a_command_that_a_signal_ended_has_the_status_that_a_shell_gives_it(tmp_path: Path):
+    (port,) = free_ports(1)
+
+    told = output(behind_relay(tmp_path / "none", port, (), ["/bin/sh", "-c", "kill -9 $$"]), timeout=LIMIT)
+
+    assert told.status == 128 + 9
+
+
+def test_the_command_ignores_no_signal_because_the_relay_is_a_python_program(tmp_path: Path):
+    (port,) = free_ports(1)
+    command = ["/bin/grep", "SigIgn", "/proc/self/status"]
+
+    told = output(behind_relay(tmp_path / "none", port, (), command), timeout=LIMIT)
+
+    assert told.text.split() == ["SigIgn:", "0000000000000000"]
+
+
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while chunk := await reader.read(65536):
         writer.write(chunk)

@@ -65,6 +65,35 @@ def test_who_gave_up_writing_can_change_nothing_and_read_everything(tmp_path):
     assert (file.stat().st_mode, file.stat().st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
 
 
+DEVICE = """
+import fcntl, os, sys, termios
+terminal = os.open(sys.argv[1], os.O_RDONLY | os.O_NOCTTY)
+for name, command, value in (
+    ("echo", termios.TCSETS, bytes(60)), ("size", termios.TIOCSWINSZ, bytes(8)), ("stop", termios.TCXONC, 0),
+    ("typed", termios.TCFLSH, termios.TCIFLUSH),
+):
+    try:
+        fcntl.ioctl(terminal, command, value)
+        print(name, "done")
+    except OSError as problem:
+        print(name, "refused")
+"""
+
+
+@pytest.mark.skipif(
+    landlock.version() < landlock.DEVICES, reason="this kernel has no rule for commands to devices"
+)
+def test_who_gave_up_writing_commands_no_device_through_a_reading_descriptor(tmp_path):
+    host, terminal = os.openpty()
+    try:
+        done = ran([WRITES], sys.executable, "-c", DEVICE, os.ttyname(terminal))
+    finally:
+        os.close(host)
+        os.close(terminal)
+
+    assert done.stdout.decode().split()[1::2] == ["refused"] * 4, done
+
+
 def test_in_its_scratch_folder_it_changes_content_and_names_and_outside_of_it_nothing(tmp_path):
     scratch = tmp_path / "scratch"
     scratch.mkdir()

@@ -282,6 +282,30 @@ def test_nobody_types_into_a_terminal_and_no_attribute_is_set(tmp_path):
     assert len(outcomes) == 7
 
 
+@pytest.mark.parametrize("light", [True, False])
+def test_no_file_system_is_commanded_through_a_reading_descriptor(tmp_path, light):
+    """The file system of the tests does not know these commands; refused are they all the same."""
+    code = (
+        "import fcntl\n"
+        "folder = os.open('.', os.O_RDONLY)\n"
+        "for command in (0x5000940E, 0x50009417, 0x5000940F, 0xF501, 0x40049409, 0x80086601, 0x5413):\n"
+        "    try: fcntl.ioctl(folder, command, bytes(1000)); print(hex(command), 'done')\n"
+        "    except OSError as error: print(hex(command), errno.errorcode[error.errno])\n"
+    )
+    given_up = {"writes": True, "network": False, "processes": False, "sockets": False, "signals": False}
+
+    program = seccomp.restriction(**given_up) if light else seccomp.enclosure()
+
+    told = filtered(program, code, cwd=tmp_path)
+
+    outcomes = dict(zip(told[::2], told[1::2], strict=True))
+    assert [outcomes.pop(each) for each in ("0x5000940e", "0x50009417", "0x5000940f", "0xf501")] == [
+        "EPERM"
+    ] * 4
+    assert len(outcomes) == 3
+    assert "EPERM" not in outcomes.values()
+
+
 LEASE = """
 import fcntl
 open('file', 'w').close()

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from operable.kernel.errors import Fail
 from operable.spec import schema as published
 from operable.tool import Command, Event, Record, Tool
+from operable.tool.arguments import parse
 from operable.tool.discovery.commands import schema_document
 from operable.tool.discovery.schema import all_events, event_schema, input_schema
-from operable.tool.parse.arguments import parse
-from operable.tool.parse.convert import STANDARD
+from operable.tool.kinds import STANDARD
 from operable.wire.reserved_names import RESERVED, check_schema, event_types
 from tests.requirement import requirement
 from tests.tool import notebook

@@ -126,6 +126,35 @@ def lay(scene: Scene) -> None:
     scene.env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 
+def lay_negotiation(scene: Scene) -> None:
+    """A push that begins with a fetch: the address of the server is also the name of a remote, which is a folder."""
+    far = scene.outside / "far.git"
+    _git(scene, "init", "-q", "--bare", str(far))
+    _git(scene, "init", "-q", "-b", "main")
+    for text in ("one\n", "two\n"):
+        scene.write("poem.txt", text)
+        _git(scene, "add", "poem.txt")
+        _git(scene, "commit", "-q", "-m", text.strip())
+    _git(scene, "push", "-q", str(far), "main~1:refs/heads/main")
+    server = f"ssh://far.invalid{far}"
+    for name, value in {
+        "remote.origin.url": server,
+        "push.negotiate": "true",
+        f"remote.{server}.url": str(far),
+        f"remote.{server}.uploadpack": scene.script(),
+    }.items():
+        _git(scene, "config", name, value)
+    # The ssh of the user, to a server that is here: `ssh [-o …] HOST COMMAND`.
+    ssh = scene.outside / "ssh"
+    ssh.write_text('#!/bin/sh\nfor command; do :; done\nexec sh -c "$command"\n')
+    ssh.chmod(0o755)
+    scene.env |= {
+        "GIT_SSH_COMMAND": str(ssh),
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
+
+
 def _submodule(scene: Scene) -> None:
     """Git starts itself in it, without anything that the caller has said on its command line."""
     _git(scene, "init", "-q", "-b", "main", "inner")

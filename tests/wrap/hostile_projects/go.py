@@ -1,10 +1,8 @@
 """A module that asks for another toolchain, in a repository whose configuration runs a program."""
 
-import os
-import pwd
 import subprocess
-from pathlib import Path
 
+from tests.reference.building import GO_CACHE
 from tests.wrap.hostile_projects import Scene
 
 CALLS = (
@@ -28,5 +26,4 @@ def lay(scene: Scene) -> None:
     scene.write("go.env", f"GOFLAGS=-toolexec={trap}\n")
     for words in (["init", "-q"], ["config", "core.fsmonitor", trap], ["config", "core.hooksPath", "."]):
         subprocess.run(["git", *words], cwd=scene.project, check=True, timeout=30)
-    cache = Path(pwd.getpwuid(os.getuid()).pw_dir, ".cache/go-build")  # the tests have another home
-    scene.env |= {"GOCACHE": str(cache), "GOMODCACHE": str(scene.outside / "mod"), "GOTOOLCHAIN": "auto"}
+    scene.env |= {"GOCACHE": str(GO_CACHE), "GOMODCACHE": str(scene.outside / "mod"), "GOTOOLCHAIN": "auto"}

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,20 +10,27 @@ import pytest
 
 from operable.wrap.mcp.tool import _UniqueNames
 from tests.app.test_invocation import ended, written
+from tests.cli import forks
 from tests.cli.drive import PROGRAM, running
 from tests.tool.drive import SIGTERM, Outcome
 
 SERVER = f"{sys.executable} {Path(__file__).with_name('mcp_server.py')}"
 
 
-# The SDK is loaded by both sides of every call: seconds of work each, on a machine that may be busy.
+# The SDK is loaded by the server of every call: seconds of work, on a machine that may be busy.
 pytestmark = pytest.mark.timeout(300)
 PATIENCE = 140
 
 
+# The client of the SDK is loaded once, not by each call: it takes most of a second.
+BRIDGE = forks.Program(
+    "operable.cli", forks.Prepared((*forks.COMMANDS.packages, "operable.wrap", "mcp.client"))
+)
+
+
 def bridged(*words, server=SERVER):
     line = [PROGRAM, "wrap", "--mcp", server, *words]
-    done = subprocess.run(line, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False)
+    done = forks.run(line, input=b"", env=os.environ, cwd=None, timeout=PATIENCE, program=BRIDGE)
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
@@ -36,7 +42,7 @@ def test_its_tools_are_commands_with_a_schema_and_capabilities():
     said = json.loads(bridged("capabilities", "--output", "json").stdout)
     commands = {each["name"]: each for each in said["commands"]}
     assert (said["tool"], said["tool_version"]) == ("test-server", "1.2.3")
-    assert commands["add"]["read_only"] is True
+    assert (commands["add"]["summary"], commands["add"]["read_only"]) == ("Add numbers.", True)
     assert (
         commands["delete-everything"]["destructive"],
         commands["delete-everything"]["requires_confirm"],
@@ -280,3 +286,40 @@ def test_fifty_thousand_tools_of_one_name_have_fifty_thousand_names():
 
     assert taken[:4] == ["add", "add-2", "add-4", "add-5"]
     assert len(set(taken)) == 50_000
+
+
+_ECHO = """import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, found = asked.get("method"), {}
+    if method == "initialize":
+        version = asked["params"]["protocolVersion"]
+        found = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "echo", "version": "1"}}
+    elif method == "tools/list":
+        flags = {"preview": {"type": "boolean", "default": True}, "backup": {"type": "boolean"}}
+        schema = {"type": "object", "properties": flags}
+        found = {"tools": [{"name": "deploy", "inputSchema": schema, "annotations": {"readOnlyHint": True}}]}
+    elif method == "tools/call":
+        found = {"content": [{"type": "text", "text": json.dumps(asked["params"].get("arguments"))}]}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": found}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "arrives"),
+    [
+        ((), {}),
+        (("--preview",), {"preview": True}),
+        (("--no-preview",), {"preview": False}),
+        (("--arguments-json", '{"preview": true}'), {"preview": True}),
+        (("--arguments-json", '{"preview": true}', "--no-backup"), {"preview": True, "backup": False}),
+    ],
+)
+def test_a_flag_that_is_not_given_is_left_to_the_server(tmp_path, words, arrives):
+    (tmp_path / "echo.py").write_text(_ECHO)
+    server = shlex.join([sys.executable, str(tmp_path / "echo.py")])
+
+    done = bridged("deploy", *words, "--output", "jsonl", server=server)
+
+    assert json.loads(done.of("mcp_content")[0]["text"]) == arrives

@@ -108,7 +108,7 @@ def test_a_secret_comes_back_neither_in_a_plan_nor_in_a_notice_of_a_parser(tmp_p
             "risk_level": 1,
             "metadata": {"operable": {"plan": {"function": "plan"}, "function": "apply"}},
         },
-        parser="import os\nfrom operable.tool.declare.framework import Change, Warn\n"
+        parser="import os\nfrom operable.tool.framework import Change, Warn\n"
         "def plan(upstream):\n"
         "    said = os.environ['MY_TOKEN']\n"
         "    yield Warn('SAID', said)\n"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.reference.building import GO_CACHE
 from tests.wrap.drive import wrap
 from tests.wrap.wrappers.stand_in import stand_in
 
@@ -43,10 +44,9 @@ def module(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def go(module, tmp_path_factory):
-    """Call it; what it compiles is kept for the other tests of this run, also for those of other workers."""
-    cache = tmp_path_factory.getbasetemp().parent / "go-build"
-    surroundings = {"GOCACHE": str(cache), "GOPROXY": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
+def go(module):
+    """Call it; what it compiles is kept for other tests and runs."""
+    surroundings = {"GOCACHE": str(GO_CACHE), "GOPROXY": "off", "GOTOOLCHAIN": "local", "CGO_ENABLED": "0"}
 
     def call(*words: str, env: dict[str, str] | None = None):
         return wrap("go", *words, cwd=module, env=surroundings | (env or {}), timeout=PATIENCE)

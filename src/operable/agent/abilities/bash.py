@@ -80,4 +80,5 @@ ABILITY = Ability(
     describe=_described,
     cap=50_000,
     aliases=("ExecCommand",),
+    argument_aliases={"cmd": "command"},
 )

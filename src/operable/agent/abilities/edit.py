@@ -10,7 +10,7 @@ from typing import Any
 
 from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.agent.tool.workspace import OutsideWorkspaceError, permitted
-from operable.state.real_file import read_file, replace_file
+from operable.state.real_file import Seen, read_file, replace_file
 
 _FILE_LIMIT = 64 * 1024 * 1024
 
@@ -27,13 +27,13 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
         if real not in scene.read_at:
             return AbilityOutcome(f"Read {path} before editing it", ok=False)
         data, modified = read_file(real, _FILE_LIMIT)
-        if modified != scene.read_at[real]:
+        if (seen := Seen.of(data, modified)) != scene.read_at[real]:
             return AbilityOutcome(f"{path} has changed since it was read; read it again", ok=False)
         before = data.decode("utf-8")
         after = _replaced(before, old, new, everywhere=arguments.get("replace_all") is True)
         if isinstance(after, AbilityOutcome):
             return after
-        _, scene.read_at[real] = replace_file(real, after.encode("utf-8", "replace"), read_at=modified)
+        _, scene.read_at[real] = replace_file(real, after.encode("utf-8", "replace"), seen=seen)
     except UnicodeDecodeError:
         return AbilityOutcome(f"{path} is not UTF-8 text", ok=False)
     except (OSError, OutsideWorkspaceError) as error:

@@ -28,10 +28,10 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
         return AbilityOutcome(f"Cannot read {path}: {error.strerror or error}", ok=False)
     if b"\0" in window.head:
         return AbilityOutcome(f"(binary file, {window.size} bytes)")
-    scene.read_at[real] = window.modified
-    if scene.shown.get((real, offset, limit)) == window.modified:
+    scene.read_at[real] = window.seen
+    if scene.shown.get((real, offset, limit)) == window.seen:
         return AbilityOutcome(_UNCHANGED)
-    scene.shown[real, offset, limit] = window.modified
+    scene.shown[real, offset, limit] = window.seen
     return AbilityOutcome(_numbered(window, offset))
 
 

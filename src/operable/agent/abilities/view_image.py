@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.session.attachments import IMAGE_LIMIT, image
+from operable.agent.session.history import IMAGE_LIMIT, image
 from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.agent.tool.workspace import OutsideWorkspaceError, permitted
 

@@ -15,7 +15,7 @@ def _run(arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
     try:
         real = permitted(scene, path)
         data = content.encode("utf-8", "replace")
-        existed, scene.read_at[real] = replace_file(real, data, read_at=scene.read_at.get(real))
+        existed, scene.read_at[real] = replace_file(real, data, seen=scene.read_at.get(real))
     except (OSError, OutsideWorkspaceError) as error:
         return AbilityOutcome(f"Cannot write {path}: {error.strerror or error}", ok=False)
     lines = content.count("\n") + (1 if content and not content.endswith("\n") else 0)

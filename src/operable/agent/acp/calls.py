@@ -23,7 +23,6 @@ from acp.schema import (
     ToolKind,
 )
 
-from operable.agent.session.attachments import media_type_of
 from operable.agent.session.conversation import SessionConversation
 from operable.agent.session.history import (
     HistoryTurn,
@@ -32,6 +31,7 @@ from operable.agent.session.history import (
     ThinkingBlock,
     ToolOutputBlock,
     ToolUseBlock,
+    media_type_of,
 )
 from operable.agent.tool import presentation
 from operable.agent.tool.ability import Ability, AbilityOutcome, Scene

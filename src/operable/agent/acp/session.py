@@ -74,7 +74,7 @@ class AcpSession:
         )
         self._problem: protocol.FrameProblem | None = None
         self._asks: set[asyncio.Task[None]] = set()
-        self._told: set[str] = set()  # calls that the client knows
+        self._reported: set[str] = set()  # calls that the client knows
         self._servers = McpServers(
             conversation.toolbox, self._heard_server, conversation.workspace, conversation.known
         )
@@ -203,7 +203,7 @@ class AcpSession:
                 self._introduce(call_id, name)
                 self._tell(calls.ended(event))
             case protocol.ToolCancelledFrame(call_id=call_id, reason=reason):
-                if call_id in self._told:
+                if call_id in self._reported:
                     self._tell(calls.refused(call_id, reason or STOPPED))
             case protocol.ErrorFrame(error=problem):
                 self._failed(problem)
@@ -220,16 +220,16 @@ class AcpSession:
             category=tool.category,
             description=tool.description,
         )
-        self._told.add(event.call_id)
+        self._reported.add(event.call_id)
         self._tell(call.start())
         options = self._options(tool)
         self._loop.call_soon_threadsafe(self._begin_ask, call, options)
 
     def _introduce(self, call_id: str, name: str) -> None:
         """Show the client a call that needed no approval."""
-        if call_id in self._told:
+        if call_id in self._reported:
             return
-        self._told.add(call_id)
+        self._reported.add(call_id)
         use = presentation.use_of(self.conversation, call_id, name)
         self._tell(calls.shown_use(self.conversation, use).start())
 

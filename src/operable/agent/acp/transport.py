@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 
-from operable.agent.command_lines import CommandLines
-from operable.agent.outlet import LineOutlet
+from operable.agent.standard_streams import CommandLines, LineOutlet
 from operable.kernel.json import json_line
 from operable.wire.jsonrpc import error_response
 from operable.wire.lines import LineTooLong

@@ -93,13 +93,13 @@ class ChatScreen:
             self.aside(f"  {prompt.tool_name} {cell(prompt.arguments)}", "dim")
 
     def _result(self, result: e.ToolResult) -> None:
-        told = result.result
+        reported = result.result
         if result.denied:
-            self.aside(f"  denied: {cell(told)[:_BRIEF]}", "yellow")
-        elif isinstance(told, dict) and told.get("type") == "diff" and not result.is_error:
-            self._diff(str(told.get("output", "")).splitlines())
+            self.aside(f"  denied: {cell(reported)[:_BRIEF]}", "yellow")
+        elif isinstance(reported, dict) and reported.get("type") == "diff" and not result.is_error:
+            self._diff(str(reported.get("output", "")).splitlines())
         elif result.is_error:
-            self.aside(f"  {_first_lines(str(told))}", "red")
+            self.aside(f"  {_first_lines(str(reported))}", "red")
 
     def _diff(self, lines: Any) -> None:
         shown = [line for line in lines if not line.startswith(("---", "+++"))]

@@ -124,14 +124,16 @@ class Round:
             return f"{ability.name}: that is not a path: {error}"
 
     def _request(self, call: RequestedCall, ability: Ability) -> protocol.Event:
-        arguments = dict(call.called.arguments)
-        tool = protocol.FrameTool(
+        tool = self._reported_tool(call, ability)
+        return protocol.ToolRequestFrame(msg_id=self._msg_id, call_id=call.called.call_id, tool=tool)
+
+    def _reported_tool(self, call: RequestedCall, ability: Ability) -> protocol.FrameTool:
+        return protocol.FrameTool(
             name=call.called.name,
             category=ability.category,
-            args=arguments,
+            args=dict(call.called.arguments),
             description=self._description(call, ability),
         )
-        return protocol.ToolRequestFrame(msg_id=self._msg_id, call_id=call.called.call_id, tool=tool)
 
     def _description(self, call: RequestedCall, ability: Ability) -> str:
         """With the reason for a question that an earlier permission did not answer, and the file that is really meant."""
@@ -172,8 +174,12 @@ class Round:
         assert call.ability is not None  # noqa: S101 - see _announce
         call_id, ability = call.called.call_id, call.ability
         self._running.add(call_id)
+        # A call that was asked about is known to the host; of another one this is all that the host gets.
+        tool = None if call_id in self._approved else self._reported_tool(call, ability)
         self._emit(
-            protocol.ToolRunningFrame(msg_id=self._msg_id, call_id=call_id, tool_name=call.called.name)
+            protocol.ToolRunningFrame(
+                msg_id=self._msg_id, call_id=call_id, tool_name=call.called.name, tool=tool
+            )
         )
         threading.Thread(
             target=self._work,

@@ -212,7 +212,8 @@ class AgentRun:
                 if text:
                     self._emit(protocol.ThinkingFrame(msg_id=self._msg_id, text=text))
             case ModelCall():
-                answer.add(replace(piece, call_id=self._conversation.desk.own_id(piece.call_id)))
+                own = replace(piece, call_id=self._conversation.desk.own_id(piece.call_id))
+                answer.add(self._conversation.by_own_names(own))
             case Retrying(message):
                 self._info(message)
             case Finished(reason=reason, tokens=tokens):

@@ -144,8 +144,8 @@ class ProviderSession:
                         status=problem.status,
                         retry_after=problem.retry_after,
                     ) from None
-            delay, told = again
-            yield Retrying(told)
+            delay, reported = again
+            yield Retrying(reported)
             _pause(line.loop, delay, cancellation)
 
     def _once(self, line: _Line, request: ModelRequest, cancellation: Cancellation) -> Iterator[Piece]:
@@ -231,8 +231,8 @@ class _Patience:
             if self._streams == STREAM_RETRIES:
                 return None
             self._streams += 1
-            told = f"Stream interrupted, retrying... ({self._streams}/{STREAM_RETRIES})"
-            return STREAM_DELAY * self._streams, told
+            reported = f"Stream interrupted, retrying... ({self._streams}/{STREAM_RETRIES})"
+            return STREAM_DELAY * self._streams, reported
         if self._statuses == len(STATUS_DELAYS):
             return None
         delay = problem.retry_after if problem.retry_after is not None else STATUS_DELAYS[self._statuses]

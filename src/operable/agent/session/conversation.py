@@ -13,6 +13,7 @@ from operable.agent.loop.compaction import Compaction
 from operable.agent.loop.guards import Guard
 from operable.agent.loop.round import STOPPED
 from operable.agent.provider import model as models
+from operable.agent.provider.model import ModelCall
 from operable.agent.session.history import HistoryTurn, TextBlock, Tokens, ToolOutputBlock, ToolUseBlock
 from operable.agent.tool.ability import Ability, Scene
 from operable.agent.tool.permissions import Permissions, ToolPermissions
@@ -92,6 +93,19 @@ class SessionConversation:
         """The tool that the model means, also by an older name."""
         found = self.toolbox.get(name)
         return found or next((tool for tool in self.toolbox.values() if name in tool.aliases), None)
+
+    def by_own_names(self, called: ModelCall) -> ModelCall:
+        """The call with the own name of its tool and of its arguments: rules and people know a tool by one name."""
+        ability = self.ability(called.name)
+        if ability is None:
+            return called
+        arguments = {
+            other
+            if (other := ability.argument_aliases.get(name, name)) not in called.arguments
+            else name: value
+            for name, value in called.arguments.items()
+        }
+        return replace(called, name=ability.name, arguments=arguments)
 
     def scene(self, cancellation: Cancellation) -> Scene:
         """What the tools of a round may use; what they have read is remembered for the session."""

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from operable.agent.loop.cancellation import Cancellation
 from operable.agent.session.history import ImageBlock
 from operable.kernel.redact import Known
+from operable.state.real_file import Seen
 
 Category = Literal["info", "edit", "exec", "mcp"]
 
@@ -40,9 +41,9 @@ class Scene:
     granted: frozenset[str] = frozenset()  # for this call alone
     # The real paths that this call was decided about; None: no decision is known. A link may lead elsewhere by now.
     decided: frozenset[str] | None = None
-    read_at: dict[str, int] = field(default_factory=dict)  # path -> mtime in ns when the model last saw it
-    # What Read has shown and the model can still see: (path, offset, limit) -> mtime in ns.
-    shown: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    read_at: dict[str, Seen] = field(default_factory=dict)  # path -> what the model last saw there
+    # What Read has shown and the model can still see: (path, offset, limit) -> the file then.
+    shown: dict[tuple[str, int, int], Seen] = field(default_factory=dict)
     known: Known = field(default_factory=Known, repr=False)  # secrets that no result may show
     # Where commands run: a mechanism of `operable.proc.sandboxes`, or NO_SANDBOX. None: see `commands`.
     sandbox: str | None = None
@@ -63,7 +64,9 @@ class Ability:
     describe: Callable[[Mapping[str, Any]], str]  # one line for the person who approves
     cap: int  # characters of output that the model gets; more is cut in the middle
     concurrent: bool = False  # may run beside others of the same round
+    # Further names of the tool and of its arguments, which models know; they are replaced when a call comes in.
     aliases: tuple[str, ...] = ()
+    argument_aliases: Mapping[str, str] = field(default_factory=dict)
     # Paths that the call would touch; outside the workspace they need approval in every mode but yolo.
     reaches: Callable[[Mapping[str, Any]], Sequence[str]] = lambda _arguments: ()
     # Not offered unless this says so (ViewImage without image input).

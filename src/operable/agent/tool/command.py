@@ -22,6 +22,7 @@ from operable.proc.sandbox.confinement import Confinement, sandbox
 from operable.proc.sandbox.enclosure import Enclosure, enclose
 from operable.proc.spawn import prepare
 from operable.proc.tree.escalation import Graces
+from operable.state.paths import home as operable_home
 
 _MECHANISM = "bubblewrap"
 # Of the home: what lets a reader act as this user elsewhere. Keys and logins of machines, clouds, registries, databases,
@@ -94,6 +95,10 @@ def _hidden(scene: Scene) -> tuple[str, ...]:
     # The vault of the host, its sessions and the homes of its agents are beside the sessions of the agent.
     beside = os.path.dirname(state_folder())
     paths += [*(os.path.join(beside, name) for name in _STATE), *credential_files(scene.environment)]
+    # Approvals and audit of workflows, wherever they are: `operable.flow.home` says in which order.
+    operable = operable_home(os.environ)
+    places = (os.path.join(home, ".agentcli"), os.environ.get("AGENTCLI_HOME"))
+    paths += [path for path in (*places, operable and os.path.join(operable, "flow")) if path]
     shown = (scene.workspace, *scene.granted)
     real = (os.path.realpath(path) for path in paths if os.path.exists(path))
     return tuple(path for path in real if not any(f"{place}/".startswith(f"{path}/") for place in shown))

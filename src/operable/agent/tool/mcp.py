@@ -13,6 +13,7 @@ only after the one before it has offered or failed. Permission never depends on 
 import asyncio
 import contextlib
 import itertools
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, MutableMapping
 from concurrent.futures import CancelledError
@@ -35,7 +36,10 @@ CONNECT_TIMEOUT = 30.0
 _CALL_TIMEOUT = 600.0
 _CLOSE_TIMEOUT = 3.0
 _CAP = 50_000
-
+# What every provider takes as the name of a tool: 64 of these characters. Some are left for a number.
+_LONGEST_NAME = 56
+_OWN_NAME = re.compile(r"(?!(?i:mcp__))[A-Za-z0-9_-]{1,64}")
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 _HTTP_TIMEOUT, _HTTP_SILENCE = 30.0, 300.0
 
@@ -186,7 +190,7 @@ class McpServers:
             if tool.name in listed:
                 continue  # a second tool of the same name could never be distinguished from the first
             listed.add(tool.name)
-            name = self._free_name(tool.name, f"mcp__{server}_{tool.name}")
+            name = self._free_name(server, tool.name)
             self._toolbox[name] = Ability(
                 name=name,
                 category="mcp",
@@ -201,10 +205,18 @@ class McpServers:
             names.append(name)
         return tuple(names)
 
-    def _free_name(self, *wanted: str) -> str:
-        taken = {name for ability in self._toolbox.values() for name in (ability.name, *ability.aliases)}
-        numbered = (f"{wanted[-1]}_{number}" for number in itertools.count(2))
-        return next(name for name in itertools.chain(wanted, numbered) if name not in taken)
+    def _free_name(self, server: str, tool: str) -> str:
+        """The tool's own name, unless another tool has it in any case of letters, it looks like that of a tool of some
+        server, or models cannot be given it (one such name and a provider refuses every message).
+        """
+        taken = {
+            name.casefold() for ability in self._toolbox.values() for name in (ability.name, *ability.aliases)
+        }
+        own = [tool] if _OWN_NAME.fullmatch(tool) else []
+        joined = _NOT_IN_NAMES.sub("_", f"mcp__{server}_{tool}")[:_LONGEST_NAME]
+        numbered = (f"{joined}_{number}" for number in itertools.count(2))
+        wanted = itertools.chain(own, [joined], numbered)
+        return next(name for name in wanted if name.casefold() not in taken)
 
     def _call(self, session: Any, tool: str, arguments: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
         """In a tool's thread: the call itself is made in the loop's."""

@@ -21,11 +21,19 @@ from operable.app.packages import Package, activate
 from operable.app.shelf import find
 from operable.app.trust import Approvals
 from operable.kernel.errors import Fail
-from operable.offer.action import Action, Adapter, Confirmation, Result, actions, tool_name, with_any_words
+from operable.offer.action import (
+    Action,
+    Adapter,
+    Confirmation,
+    Result,
+    actions,
+    check_arguments,
+    tool_name,
+    with_any_words,
+)
 from operable.offer.aoi import AoiAdapter
 from operable.offer.app import AppAdapter, app_actions
-from operable.offer.arguments import check_arguments
-from operable.offer.spool import remove
+from operable.offer.result import remove
 from operable.offer.words import PLAN, takes_any_words
 from operable.proc.tree.escalation import Graces
 from operable.run.discovery import ToolSource, describe

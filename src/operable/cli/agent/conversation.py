@@ -17,8 +17,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Self
 
 from operable.cli.agent.manifests import handle, options_of, somebody
-from operable.cli.agent.questions import settle
-from operable.cli.agent.screen import Screen
+from operable.cli.agent.terminal import Screen, settle
 from operable.cli.agent.wire import Said, row
 from operable.cli.variables import variables, warn_of_exposed
 from operable.host.arm import Message
@@ -30,8 +29,7 @@ from operable.host.session.log_files import read_log
 from operable.host.session.registry import Registry, SessionHome
 from operable.host.session.transcript import quoted, spoken
 from operable.host.start.options import StartOptions
-from operable.host.start.placement import sandbox_of
-from operable.host.start.sandbox_choice import NONE, choose_sandbox, is_unconfined, kept_home
+from operable.host.start.placement import NONE, choose_sandbox, is_unconfined, kept_home, sandbox_of
 from operable.host.start.sequence import UNCONFINED
 from operable.host.sync import SyncSession, interruptible
 from operable.kernel.errors import EX_TIMEOUT, Fail
@@ -193,13 +191,13 @@ class Talk:
             if isinstance(problem, dict) and "hint" in problem:
                 problem["hint"] = addressed(problem["hint"])
 
-    def _tell(self, told: InstallProgress) -> None:
+    def _tell(self, reported: InstallProgress) -> None:
         """Say what is done before the agent is there; what is installed also to programs, before it is fetched."""
         if self._context.machine:
-            if told.stage == "install":
-                self._context.warn("AGENT_INSTALLING", f"{self._name}: {told.message}")
+            if reported.stage == "install":
+                self._context.warn("AGENT_INSTALLING", f"{self._name}: {reported.message}")
         else:
-            self._screen.aside(f"[{told.stage}] {told.message}")
+            self._screen.aside(f"[{reported.stage}] {reported.message}")
 
     async def _started(self, *, install: bool) -> Session:
         left = self._left()
@@ -244,24 +242,29 @@ class Talk:
 def outcome(name: str, end: e.TurnEnd | None, failure: e.Failure | None) -> Fail | None:
     """What a turn's end means for the exit status; None: it was completed."""
     reason = e.ERROR if end is None else end.reason
-    told = failure.message if failure is not None else ""
+    reported = failure.message if failure is not None else ""
     if reason == e.COMPLETED:
         return None
     if reason == e.TIMEOUT:
-        return Fail("timeout", "TURN_TIMEOUT", told or f"{name} did not end", target=name)
+        return Fail("timeout", "TURN_TIMEOUT", reported or f"{name} did not end", target=name)
     if reason == e.CANCELLED:
-        return Fail("cancelled", "TURN_CANCELLED", told or f"the turn of {name} was cancelled", target=name)
+        return Fail(
+            "cancelled", "TURN_CANCELLED", reported or f"the turn of {name} was cancelled", target=name
+        )
     if reason == e.REFUSAL:
-        return Fail("validation", "TURN_REFUSED", told or f"{name} refused to answer this", target=name)
+        return Fail("validation", "TURN_REFUSED", reported or f"{name} refused to answer this", target=name)
     if reason in (e.MAX_TOKENS, e.MAX_TURNS):
         return Fail(
-            "partial", "TURN_CUT_SHORT", told or f"the answer of {name} was cut short: {reason}", target=name
+            "partial",
+            "TURN_CUT_SHORT",
+            reported or f"the answer of {name} was cut short: {reason}",
+            target=name,
         )
     if failure is not None and failure.code == "auth_required":
         return Fail(
             "authn",
             "AUTH_REQUIRED",
-            told,
+            reported,
             target=name,
             hint=shlex.join(["operable", "agent", "login", name]),
             aip_code="auth_required",
@@ -269,7 +272,7 @@ def outcome(name: str, end: e.TurnEnd | None, failure: e.Failure | None) -> Fail
     return Fail(
         "io",
         "TURN_FAILED",
-        told or f"the turn of {name} ended as {reason}",
+        reported or f"the turn of {name} ended as {reason}",
         target=name,
         retryable=failure is not None and failure.retryable,
         agent_code=None if failure is None else failure.code,

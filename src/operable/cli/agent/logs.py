@@ -113,7 +113,14 @@ def verified(
 
 
 def _chain(workspace: str, file: str | None) -> str:
-    return os.path.abspath(file) if file is not None else Registry().audit_path(workspace)
+    """Where the chain is. A workspace may be gone and its chain be there; if both are missing, the name is wrong."""
+    if file is not None:
+        return os.path.abspath(file)
+    path = Registry().audit_path(workspace)
+    if not os.path.isdir(workspace) and not os.path.lexists(os.path.dirname(path)):
+        message = f"the workspace {workspace} is not a folder, and has no chain"
+        raise Fail("not_found", "WORKSPACE_NOT_FOUND", message, target=workspace)
+    return path
 
 
 def _record(record: dict[str, Any]) -> AuditRecord:

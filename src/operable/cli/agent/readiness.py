@@ -22,6 +22,7 @@ from operable.host.launch.step import step_kind
 from operable.host.launch.version import check
 from operable.host.start.confinement_paths import HOST_ACCESS
 from operable.host.start.options import StartOptions, resolve_options
+from operable.host.start.own_permissions import find_own_permission
 from operable.host.start.placement import needed, sandbox_of, vault_of
 from operable.host.start.sequence import placing_for
 from operable.kernel.errors import Fail
@@ -61,13 +62,13 @@ def planned_install(name: str, workspace: str, *, again: bool, unpinned: bool) -
 
 def installed(change: Change, context: Context) -> Iterator[AgentInstalled | Progress]:
     """Install, then ask the installed file for its version."""
-    told: list[InstallProgress] = []
+    reported: list[InstallProgress] = []
     unpinned = bool(change.get("unpinned"))
-    _, job = _again(change, StartOptions(report=told.append, allow_unpinned=unpinned, may_install=True))
+    _, job = _again(change, StartOptions(report=reported.append, allow_unpinned=unpinned, may_install=True))
     if change.get("again") and job.installation().locate() is not None:
         job.installation().install(again=True)
     found, version = checked(job)
-    yield from _progress(told, context)
+    yield from _progress(reported, context)
     yield AgentInstalled(
         id=job.manifest.id, name=job.manifest.name, binary=found.binary, version=version, method=found.method
     )
@@ -204,7 +205,12 @@ def _checks(loaded: Loaded, job: Launch, workspace: str) -> Iterator[LaunchCheck
     keys = list(loaded.as_(AgentCli).models.env.values())
     confines = provider not in HOST_ACCESS
     missing = lambda: sandbox(provider).missing("system")  # noqa: E731
-    return doctor(job, sandbox=missing, confines=confines, secrets=slugs, keys=keys)
+    yield from doctor(job, sandbox=missing, confines=confines, secrets=slugs, keys=keys)
+    home = os.path.expanduser("~")
+    allowed = find_own_permission(loaded.as_(AgentCli), os.environ, (home,), workspace)
+    if allowed is not None:
+        message = f"{allowed.member} in {allowed.path} allows calls without a question: rules that deny or ask are refused"
+        yield LaunchCheck("permissions", "open", message)
 
 
 def _check(found: LaunchCheck, severity: str | None = None) -> Check:
@@ -243,8 +249,8 @@ def _answers(path: str | None) -> Mapping[str, str]:
     return found
 
 
-def _progress(told: list[InstallProgress], context: Context) -> Iterator[Progress]:
+def _progress(reported: list[InstallProgress], context: Context) -> Iterator[Progress]:
     if not context.machine:
         return
-    for number, each in enumerate(told, 1):
+    for number, each in enumerate(reported, 1):
         yield Progress(done=number, message=each.message)

@@ -53,7 +53,7 @@ def answer(argv: list[str]) -> str | None:
         return rendered({"ok": True, "usage": usage()}, form, pretty=False) if asked else usage()
     if line.command == "serve":
         _serve(line)
-    from operable.cli.agentcli.input import performed
+    from operable.cli.agentcli.words import performed
 
     return rendered(performed(line, _defaults(line)), form, pretty="pretty" in line.flags)
 

@@ -72,8 +72,8 @@ def pass_on(
     if len(names) > 1:
         _tell_stages(call, relay, names)
     stage = decisive(call.stages)
-    told = stage is call.stages[-1] and speaks_for_itself(stage.verdict)
-    if not stage.ok and not passing.cut_short and not told:
+    reported = stage is call.stages[-1] and speaks_for_itself(stage.verdict)
+    if not stage.ok and not passing.cut_short and not reported:
         raise failure(stage.verdict, names[call.stages.index(stage)], stage.stderr)
 
 

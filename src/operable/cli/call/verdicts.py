@@ -136,7 +136,7 @@ def _not_aoi(source: str) -> str:
 # What `operable check` does: read a stream from a file or from standard input, and report its verdict.
 
 
-def told(verdict: Verdict, name: str) -> Iterator[VerdictEvent]:
+def reported(verdict: Verdict, name: str) -> Iterator[VerdictEvent]:
     """The verdict on one stream, after its remarks as warnings."""
     for note in verdict.notes:
         yield Warn(note.code, note.message, target=name, line_number=note.line)  # type: ignore[misc]

@@ -13,10 +13,9 @@ from typing import NoReturn
 from operable.cli.catalog.events import McpServing, McpToolEvent
 from operable.kernel.catalogue import unknown
 from operable.kernel.errors import Fail
-from operable.serve.catalog import catalog
+from operable.serve.catalog import Operable, catalog
 from operable.serve.mcp_tools import Toolbox
 from operable.serve.mcp_transports import listening, serve_http, serve_stdio, token_of
-from operable.serve.operables import Operable
 from operable.state.paths import make_state
 from operable.tool import Context
 

@@ -42,7 +42,7 @@ def check(
     schema: check the events against the JSON Schema in this file
     tool: check the events against the schema of this tool
     """
-    from operable.cli.call.verdicts import chunks, published_schema, told
+    from operable.cli.call.verdicts import chunks, published_schema, reported
     from operable.run import check as judged
 
     rules = published_schema(schema, tool)
@@ -63,7 +63,7 @@ def check(
         if all_ok and not verdict.ok:
             all_ok = False
             context.conclude(exit_code=verdict.exit_code, reason=f"stream_{verdict.outcome}")
-        yield from told(verdict, name)
+        yield from reported(verdict, name)
 
 
 COMMAND = check

@@ -6,13 +6,13 @@ import shlex
 from collections.abc import Callable, Iterator
 
 from operable.cli.flow.command import FlowCall
+from operable.cli.flow.executions import disclosed
 from operable.cli.flow.input import addressed, warned
 from operable.cli.flow.work_events import FlowApproval
 from operable.flow.approve import local_approvals
 from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
-from operable.flow.run.caller import bind, content_of, unbound_of, unbound_warnings
-from operable.flow.run.disclosure import disclosed
+from operable.flow.run.caller import bind, read_content, unbound_warnings
 from operable.kernel.errors import Fail
 from operable.tool import Change, Warn
 
@@ -24,12 +24,14 @@ def planned_grant(
     manifest, task, by_whom = call.manifest(), call["taskId"], call.caller()
     source, workflow, by, ttl = call.source, call["workflowId"], call["by"], call["ttlS"]
     approver = by or by_whom.account
+    signer = call["signer"] or by_whom.environment.get("AGENTCLI_SIGNER") or "ssh"
     with addressed(source):
         selected = select(manifest, task, workflow)
         bound = bind(selected, by_whom, timeout_ms=call["timeoutMs"], instance_id=call["instanceId"])
-        content = content_of(selected, bound, by_whom)
+        content = read_content(selected, bound, by_whom)
         try:
             local_approvals.check_grant(selected.task, approver, ttl)
+            local_approvals.check_signer(approver, by_whom.believing(), signer, call["signingKey"])
         except FlowError as refusal:
             if refusal.flow_code == "approval_scope_mismatch" and not by:
                 line = shlex.join(["operable", "flow", "approve", source, task])
@@ -42,27 +44,26 @@ def planned_grant(
                 by_whom.approvals,
                 selected,
                 bound.binding,
-                content=content,
+                content=content.digests,
                 approver=approver,
                 believing=by_whom.believing(),
                 reason=call["reason"],
                 ttl=ttl,
-                signer=call["signer"] or by_whom.environment.get("AGENTCLI_SIGNER") or "ssh",
+                signer=signer,
                 key=call["signingKey"],
             )
         return FlowApproval(status="pending", approver_from=_origin(by), **made)
 
-    yield from warned(local_approvals.scope_warnings(selected.task, by_whom.believing(), approver=approver))
-    unbound = unbound_of(selected, bound)
-    yield from warned(unbound_warnings(unbound))
+    yield from warned(local_approvals.scope_warnings(selected.task, by_whom.believing()))
+    yield from warned(unbound_warnings(content.unbound))
     yield Change(
         "approve",
         f"{selected.workflow['id']}/{selected.task['id']}",
         runs=disclosed(selected, bound),
         task_hash=bound.task_hash,
         manifest_digest=bound.manifest_digest,
-        content=content,
-        unbound=unbound,
+        content=content.digests,
+        unbound=content.unbound,
         approver=approver,
         approver_from=_origin(by),
         reason=call["reason"],

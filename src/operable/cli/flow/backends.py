@@ -2,6 +2,8 @@
 
 A planned job carries the whole application as its payload: the second phase applies exactly what the first one planned, and
 refuses when the backend has changed in between.
+
+`inspected` and `negotiated` read a backend, for `operable flow inspect` and `capabilities`.
 """
 
 from __future__ import annotations
@@ -12,16 +14,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from operable.cli.flow.backend_events import AppliedJob, PlannedJob
 from operable.cli.flow.command import FlowCall
+from operable.cli.flow.events import AppliedJob, BackendCapabilities, BackendItem, PlannedJob
 from operable.cli.flow.input import addressed
 from operable.cli.flow.rpc import defaults_of
+from operable.engine.place import engine_place
 from operable.flow.contracts import Surroundings
 from operable.flow.home import home_of
-from operable.flow.operation import Defaults
-from operable.flow.scheduler.backends import SchedulerBackend, apply, backend_of, plan
+from operable.flow.operation import Defaults, current_folder
+from operable.flow.scheduler.backends import ENGINE, SCHEDULER, SchedulerBackend, apply, backend_of, plan
+from operable.flow.scheduler.inspection import inspect, inspection_of
+from operable.flow.scheduler.job_store import jobs_address
+from operable.flow.scheduler.openclaw import check_capabilities
 from operable.flow.scheduler.reconciliation import ApplyOptions, JobStep
-from operable.tool import Change, Context, Warn
+from operable.kernel.errors import Fail
+from operable.state.database import is_shared
+from operable.tool import Change, Context, Page, Warn
 
 _WIDTH = 100  # characters of a value in a diff for people; programs get all of it
 
@@ -61,9 +69,26 @@ def application(call: FlowCall, *, network: bool, only_prune: bool = False) -> A
     )
     manifest, defaults = call.manifest(), local_defaults(call)
     around = Surroundings(defaults.cwd, defaults.environment, network=network)
+    require_one_database(call)
     with addressed(call.source):
-        backend = backend_of({"target": call["target"], "dbPath": call["dbPath"]}, defaults)
+        names = ("target", "dbPath", "database")
+        backend = backend_of({name: call[name] for name in names}, defaults)
     return Application(call.source, manifest, backend, options, around)
+
+
+def require_one_database(call: FlowCall) -> None:
+    """Raises Fail if the call names two databases, or another one than the engine of its home has."""
+    if call["dbPath"] is not None:
+        if call["database"] is not None:
+            message = "--db names a file of jobs, and --database the database of the engine: give one"
+            raise Fail("usage", "INVALID_VALUE", message, target="--database")
+        return
+    if call["target"] in (None, ENGINE):
+        with addressed("."):
+            place = engine_place(
+                os.environ, home=call["home"], database=call["database"], cwd=current_folder()
+            )
+        place.require_same_store()
 
 
 def local_defaults(call: FlowCall) -> Defaults:
@@ -151,4 +176,63 @@ def _applied(action: dict[str, Any]) -> AppliedJob:
         invocation_mode=action["invocation_mode"],
         adopted_from_job_id=action.get("adopted_from_job_id"),
         authorization_proof_verification=action.get("authorization_proof_verification"),
+    )
+
+
+def inspected(call: FlowCall, page: Page) -> Iterator[BackendItem]:
+    """Records from where the page begins."""
+    target, db = call["target"], call["dbPath"]
+    begin = 0 if page.after is None else int(page.after) + 1
+    params = {name: call[name] for name in ("entity", "target", "fields", "sanitize")} | {
+        "where": _conditions(call["where"] or []),
+        "offset": begin,
+        "limit": page.fetch or 1_000_000,
+    }
+    with addressed(db or target):
+        path = db or os.environ.get("AGENTCLI_SCHEDULER_DB")
+        if target == ENGINE:
+            require_one_database(call)
+            home, database = local_home(call["home"]), call["database"]
+            path = jobs_address(os.environ, home, path=db, database=database, cwd=os.getcwd())
+            if db is None and not is_shared(path) and not os.path.lexists(path):
+                inspection_of(params)  # a wrong entity is wrong also where nothing was applied yet
+                return
+        found = inspect(path, inspection_of(params))
+    for number, item in enumerate(found["items"], begin):
+        yield BackendItem(entity=call["entity"], number=number, item=item)
+
+
+def _conditions(words: list[str]) -> dict[str, str]:
+    found = {}
+    for word in words:
+        column, equals, value = word.partition("=")
+        if not equals or not column:
+            raise Fail(
+                "usage",
+                "CONDITION_INVALID",
+                f"--where takes column=value, not {word!r}",
+                hint="--where status=failed",
+            )
+        found[column] = value
+    return found
+
+
+def negotiated(call: FlowCall) -> BackendCapabilities:
+    """What the scheduler says, against what the manifest needs."""
+    manifest, defaults = call.manifest(), local_defaults(call)
+    with addressed(call.source):
+        backend = backend_of({"target": SCHEDULER, "dbPath": call["dbPath"]}, defaults)
+        assert backend.client is not None  # noqa: S101 - the scheduler's backend has one
+        found = check_capabilities(manifest, backend.client)
+    effective, judged = found["effective"], found["compatibility"]
+    version, schema = effective["handoff_version"], effective["schema_version"]
+    return BackendCapabilities(
+        compatible=judged["ok"],
+        source=effective["source"],
+        handoff_version=None if version is None else str(version),
+        schema_version=schema if isinstance(schema, int) else None,
+        errors=judged["errors"],
+        warnings=judged["warnings"],
+        features=effective["features"],
+        problem=found["capabilities"].get("error"),
     )

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
     from operable.flow.operation import Defaults, Parameter
     from operable.flow.run.caller import Caller
-    from operable.tool.declare.kinds import ValueKind
-    from operable.tool.declare.options import CommandOptions
-    from operable.tool.declare.signature import Param
+    from operable.tool.kinds import ValueKind
+    from operable.tool.options import CommandOptions
+    from operable.tool.signature import Param
 
 _INJECTED = {"context": "Context", "page": "Page"}
 
@@ -77,7 +77,7 @@ class FlowCommand(Command):
 
 
 def _param(param: Parameter) -> Param:
-    from operable.tool.declare.signature import Param
+    from operable.tool.signature import Param
 
     operand = param.in_place or param.operand
     many = param.several or param.kind == "manifests"
@@ -93,7 +93,7 @@ def _param(param: Parameter) -> Param:
 
 
 def _kind(param: Parameter, *, many: bool) -> ValueKind:
-    from operable.tool.declare.kinds import BOOLEAN, INTEGER, STRING, ValueKind
+    from operable.tool.kinds import BOOLEAN, INTEGER, STRING, ValueKind
 
     optional = param.default is None and not many and param.shown[:1] != "<"
     if param.kind == "flag":

@@ -1,19 +1,26 @@
-"""`operable flow exec` and `run`: what would be done, then doing it, reported as events and as text."""
+"""`operable flow exec` and `run`: what would be done, then doing it, reported as events and as text.
+
+`disclosed` says what a task runs, for the person who runs or approves it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from operable.cli.flow.command import FlowCall
 from operable.cli.flow.input import addressed, warned
 from operable.cli.flow.work_events import FlowExecution, FlowTask
-from operable.flow.manifest.selection import Selected, select
-from operable.flow.run.caller import Caller, bind
-from operable.flow.run.disclosure import disclosed
-from operable.flow.run.executor import ExecOptions, execute, preview
+from operable.flow.errors import FlowError
+from operable.flow.manifest import inheritance
+from operable.flow.manifest.selection import Selected, select, value_commands
+from operable.flow.run.caller import Bound, Caller, bind, read_content
+from operable.flow.run.executor import execute, preview, record_refusal
+from operable.flow.run.options import ExecOptions
 from operable.flow.run.workflow import RunOptions, WorkflowRun
 from operable.flow.task_query import exec_options
+from operable.kernel.redact import Redactor
 from operable.tool import Change, Context, Warn
 from operable.tool.human.mode import visible
 from operable.tool.process import complain
@@ -25,32 +32,43 @@ _VOLATILE = ("ok", "execution_id", "timestamp", "source")
 
 # Of a task: in the plan already, and the arguments as the manifest has them, secrets included.
 _OF_PLAN = ("source", "status", "command")
+Json = dict[str, Any]
 
 
-def planned_execution(call: FlowCall) -> Change[Callable[[], Any]]:
+def planned_execution(call: FlowCall, context: Context) -> Change[Callable[[], Any]]:
     params, by, source = call.params(), call.caller(), call.source
     manifest, task, options = params["manifest"], params["taskId"], exec_options(params)
-    with addressed(source):
-        shown = preview(manifest, task, by, options)
-        runs = _disclosed(select(manifest, task, options.workflow_id), by, options)
+    with addressed(source, task, by=by, workflow=options.workflow_id):
+        selected = select(manifest, task, options.workflow_id)
+        try:
+            shown = preview(manifest, task, by, options)
+        except FlowError as problem:
+            raise problem if context.dry_run else record_refusal(selected, by, options, problem) from None
+        plan = _disclosed(selected, by, options)
     place = shown["source"]
 
     def work() -> Any:
         with addressed(source, task, by=by, workflow=options.workflow_id):
-            return execute(manifest, task, by, options)
+            return execute(manifest, task, by, replace(options, content=plan.get("content", {})))
 
     return Change(
         "execute",
         f"{place['workflow_id']}/{place['task_id']}",
-        runs=runs,
+        **plan,
         preview={name: value for name, value in shown.items() if name not in _VOLATILE},
     ).carry(work)
 
 
 def _disclosed(selected: Selected, by: Caller, options: ExecOptions) -> dict[str, Any]:
-    """What the task runs, in words, and the agent that a prompt is given to."""
+    """What the task runs, in words; the agent that a prompt is given to; the files by digest, as approvals have them."""
     bound = bind(selected, by, timeout_ms=options.timeout_ms, instance_id=options.instance_id)
-    return disclosed(selected, bound) | ({"agent": options.agent} if options.agent else {})
+    content = read_content(selected, bound, by)
+    plan = {
+        "runs": disclosed(selected, bound) | ({"agent": options.agent} if options.agent else {}),
+        "content": content.digests,
+        "unbound": content.unbound,
+    }
+    return {name: value for name, value in plan.items() if value}
 
 
 def executed(changes: list[Change[Callable[[], Any]]], context: Context) -> Iterator[FlowExecution | Warn]:
@@ -94,7 +112,7 @@ def planned_run(call: FlowCall) -> Iterator[Change[WorkflowRun] | Warn]:
             yield Change(
                 "run",
                 f"{task['source']['workflow_id']}/{task['source']['task_id']}",
-                runs=_disclosed(run.select(task["source"]["task_id"]), by, options.each),
+                **_disclosed(run.select(task["source"]["task_id"]), by, options.each),
                 task={name: value for name, value in task.items() if name not in _OF_PLAN},
             ).carry(run)
 
@@ -116,3 +134,23 @@ def ran(changes: list[Change[WorkflowRun]], context: Context) -> Iterator[FlowTa
     result = run.result()
     counts = {name: result["summary"][name] for name in ("succeeded", "failed", "skipped")}
     context.conclude(exit_code=0 if result["ok"] else _FAILED, **counts)
+
+
+# What a task runs, in words, for the person who runs or approves it.
+# Bindings and records hold hashes, because they are kept. A person decides by the command line, the prompt and the
+# shell lines themselves, so dry runs show these beside the hashes: what the manifest says, with secrets masked as
+# everywhere. Variables that the task inherits are the person's own; only their names are shown, in the binding.
+def disclosed(selected: Selected, bound: Bound) -> Json:
+    """The command of a shell task or the prompt of another one, then the shell lines that run beside it."""
+    task = selected.task
+    shell = task.get("shell")
+    shown: Json
+    if shell is None:
+        shown = {"prompt": task.get("prompt")}
+    else:
+        shown = {"argv": [shell["program"], *(shell.get("args") or [])], "cwd": bound.cwd}
+        shown |= {"variables": shell.get("env"), "stdin": shell.get("stdin")}
+    shown["verify"] = (inheritance.merged_verify(selected.workflow, task) or {}).get("shell")
+    shown["value_commands"] = list(value_commands(selected))
+    masked: Json = Redactor(bound.known).value({name: value for name, value in shown.items() if value})
+    return masked

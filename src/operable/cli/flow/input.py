@@ -130,7 +130,7 @@ def _approval_line(source: str, task: str, by: Caller | None, workflow: str | No
     """The command that approves a task, with the signature that the caller can give and that would count."""
     from operable.flow.operation import current_folder
     from operable.flow.run.caller import Caller
-    from operable.flow.trust.keys.signing_keys import signing_key
+    from operable.flow.trust.keys.signers import signing_key
 
     by = by or Caller(current_folder(), dict(os.environ))
 

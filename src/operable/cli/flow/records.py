@@ -9,6 +9,7 @@ from operable.cli.flow.input import addressed
 from operable.cli.flow.work_events import FlowAuditProblem, FlowAuditVerdict, FlowRecord
 from operable.flow.approve.audit_trail import lost_uses
 from operable.flow.audit import log as audit_log
+from operable.flow.audit.record import ending
 from operable.flow.run.caller import Caller
 from operable.kernel.errors import Fail
 from operable.state.sealed_head import Head
@@ -56,10 +57,7 @@ def _outcome(record: dict[str, object]) -> str:
     if isinstance(error, dict):
         return str(error.get("code"))
     if isinstance(result, dict):
-        if result.get("timed_out"):
-            return "timeout"
-        code = result.get("exit_code")
-        return str(result.get("signal") or "not started") if code is None else f"exit {code}"
+        return ending(result)
     return str(record.get("status") or "unknown")
 
 

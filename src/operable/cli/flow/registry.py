@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from operable.cli.flow.backend_events import RegisteredFlow, RegisteredManifest, RegistryChange
 from operable.cli.flow.backends import local_home
+from operable.cli.flow.events import RegisteredFlow, RegisteredManifest, RegistryChange
 from operable.cli.flow.input import addressed, answer, read_manifest
 from operable.flow import registry
 from operable.flow.canonical import canonical_digest
 from operable.flow.compile.target import require_valid
-from operable.flow.project import discover, name_of
+from operable.flow.registry import discover, name_of
 from operable.kernel.errors import Fail
 from operable.tool import Change
 

@@ -63,6 +63,7 @@ class FlowVerification(Event):
     principal: str | None
     method: str | None
     key_fingerprint: str | None
+    proven: str  # what the signature shows, and what it does not
     reason: str | None = None
     payload_digest: str | None = None
     envelope_version: int | None = None

@@ -17,8 +17,19 @@ from operable.kernel.errors import EX_DATAERR, Fail
 from operable.lint import engine
 from operable.lint.check import Level, LintCheck, LintFinding
 from operable.lint.engine import Report
-from operable.lint.matrix import WHOLE, PairVerdict, fails, fingerprint, grid, verdicts
-from operable.lint.report import Format, check_writable, parse_targets, write, write_file
+from operable.lint.report import (
+    WHOLE,
+    Format,
+    PairVerdict,
+    check_writable,
+    fails,
+    fingerprint,
+    grid,
+    parse_targets,
+    verdicts,
+    write,
+    write_file,
+)
 from operable.tool import Context, Progress, Relay
 
 # People see how far it is every so many findings.
@@ -82,14 +93,14 @@ def linted(
         if context.machine:
             for pair in pairs:
                 yield _verdict(job.report.tool, pair)
-    with _told(context, _closing(reports, failed)):
+    with _reported(context, _closing(reports, failed)):
         if request.save_baseline is not None:
             _save(request.save_baseline, reports)
         _write_all(targets, reports, level, known)
 
 
 @contextmanager
-def _told(context: Context, closing: str) -> Iterator[None]:
+def _reported(context: Context, closing: str) -> Iterator[None]:
     """What cannot be written is the last word: the numbers alone would look like success."""
     try:
         yield

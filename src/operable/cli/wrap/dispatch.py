@@ -5,8 +5,8 @@ What is before the name of the tool are standard options (`--output jsonl`); the
 
 from __future__ import annotations
 
-from operable.tool.parse.arguments import takes_value
-from operable.tool.parse.convert import STANDARD
+from operable.tool.arguments import takes_value
+from operable.tool.kinds import STANDARD
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

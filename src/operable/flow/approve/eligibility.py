@@ -57,7 +57,7 @@ def usable(
             found = each, _believed(each, known(each["approval_id"]), wanted.selected.task, believing)
             _check_content(each, wanted)
         except FlowError as problem:
-            refusal = refusal or problem
+            refusal = problem  # of the newest: the last that was granted
         else:
             return found
     raise refusal or _required(wanted.selected, of_task, wanted.binding, wanted.approval_id)

@@ -12,7 +12,7 @@ from operable.flow.approve import local_approvals, task_content
 from operable.flow.approve.audit_trail import record_use
 from operable.flow.compile.plan import approval_policy
 from operable.flow.errors import FlowError
-from operable.flow.run.caller import unbound_of, unbound_warnings
+from operable.flow.run.caller import read_content, unbound_warnings
 from operable.flow.run.execution import Execution
 
 Json = dict[str, Any]
@@ -49,20 +49,20 @@ class ApprovalGate:
         if self._policy != "manual":
             return
         self._marks = task_content.marks(it.content())  # before the look that counts
-        content = it.content()
-        self._programs = {path for path in content if task_content.is_program(path)}
+        found = read_content(it.selected, it.bound, it.caller)
+        self._programs = {path for path in found.digests if task_content.is_program(path)}
         it.approval_used = local_approvals.consume(
             it.caller.approvals,
             it.selected,
             it.bound.binding,
             execution_id=it.execution_id,
-            content=content,  # again: minutes may have passed since it was looked at
+            content=found.digests,  # again: minutes may have passed since it was looked at
             believing=it.caller.believing(),
             approval_id=self._approval_id,
             before=self._announce,
         )
         it.warnings += local_approvals.scope_warnings(it.selected.task, it.caller.believing())
-        it.warnings += unbound_warnings(unbound_of(it.selected, it.bound))
+        it.warnings += unbound_warnings(found.unbound)
         if not it.approval_used["signature_verified"]:
             it.warnings.append(f"approval {it.approval_used['approval_id']} is unsigned")
 

@@ -34,8 +34,7 @@ from operable.flow.manifest.inheritance import first
 from operable.flow.manifest.selection import Selected
 from operable.flow.trust.identity.sessions import timestamp
 from operable.flow.trust.keys import ssh_signatures
-from operable.flow.trust.keys.allowed_signers import has_principal
-from operable.flow.trust.keys.signing_keys import NAMESPACE, believed_signers, signing_key
+from operable.flow.trust.keys.signers import NAMESPACE, believed_signers, may_sign, signing_key
 
 Json = dict[str, Any]
 DEFAULT_TTL = 3600
@@ -59,6 +58,7 @@ def grant(
 ) -> Json:
     """Approve one execution of the task as it is now; `content` has the digests of its files (`task_content`)."""
     approval = _grantable(selected.task, approver)
+    check_signer(approver, believing, signer, key)
     seconds = _ttl(approval, ttl)
     moment = time.time() if now is None else now
     made: Json = {
@@ -97,10 +97,31 @@ def check_grant(task: Mapping[str, Any], approver: str, ttl: int | None = None) 
     _ttl(_grantable(task, approver), ttl)
 
 
-def scope_warnings(
-    task: Mapping[str, Any], believing: Believing, *, approver: str | None = None
-) -> list[str]:
-    """Why the scope of approvers says less than it seems; `approver` is who is about to approve."""
+def check_signer(approver: str, believing: Believing, signer: str, key: str | None) -> None:
+    """FlowError when the approval would not count: allowed signers are configured, and do not have this name and key."""
+    if believing.allowed_signers is None:
+        return
+    where = f"the allowed signers ({believing.allowed_signers})"
+    if signer == "none":
+        raise _uncounted(f"it is not signed, and {where} are configured")
+    try:
+        signers, _ = believed_signers(believing.allowed_signers, believing.surroundings, approver)
+    except ValueError as problem:
+        raise _uncounted(f"{where} {problem}") from None
+    found = signing_key(key, believing.surroundings, code="approval_signature_invalid")
+    if found is None or signer != "ssh":
+        return  # signing says what is missing
+    blob = ssh_signatures.public_blob(found.public_key())
+    if not may_sign(signers, principal=approver, key=blob, namespace=NAMESPACE, now=time.time()):
+        raise _uncounted(f"{where} do not give {approver} the key {ssh_signatures.fingerprint(blob)}")
+
+
+def _uncounted(why: str) -> FlowError:
+    return FlowError("approval_signature_invalid", f"The approval would not count: {why}")
+
+
+def scope_warnings(task: Mapping[str, Any], believing: Believing) -> list[str]:
+    """Why the scope of approvers says less than it seems."""
     scope = (task.get("approval") or {}).get("approver_scope")
     if not scope:
         return []
@@ -109,15 +130,7 @@ def scope_warnings(
         return [
             f"{said}: no allowed signers are configured (AGENTCLI_ALLOWED_SIGNERS, or state/allowed_signers)"
         ]
-    if approver is None:
-        return []
-    try:
-        signers, _ = believed_signers(believing.allowed_signers, believing.surroundings, approver)
-    except ValueError as problem:
-        return [f"the allowed signers {problem}; the approval will not count"]
-    if has_principal(signers, approver):
-        return []
-    return [f"the allowed signers have no entry for {approver}; the approval will not count"]
+    return []
 
 
 def _grantable(task: Mapping[str, Any], approver: str) -> Json:

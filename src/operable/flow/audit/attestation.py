@@ -15,8 +15,7 @@ from operable.flow.canonical import canonical_digest, hash_text, parse
 from operable.flow.contracts import Evidence, Surroundings, entry, known
 from operable.flow.errors import FlowError
 from operable.flow.trust.keys import ssh_signatures
-from operable.flow.trust.keys.allowed_signers import may_sign
-from operable.flow.trust.keys.signing_keys import NAMESPACE, believed_signers, signing_key
+from operable.flow.trust.keys.signers import NAMESPACE, believed_signers, may_sign, signing_key
 
 Json = dict[str, Any]
 PAYLOAD_SCHEMA = "agentcli.evidence.payload"
@@ -99,7 +98,7 @@ def verify_attestation(
                 raise ValueError(f"the signed {name} is not the record's")
         if said.get("principal") != principal:
             raise ValueError("the signed principal is not the record's")
-        check_ssh(
+        trust_source = check_ssh(
             _text(attestation.get("signature"), "signature"),
             text.encode(),
             fingerprint=attestation.get("key_fingerprint"),
@@ -109,7 +108,7 @@ def verify_attestation(
         )
     except ValueError as error:
         return {**result, "reason": str(error)}
-    return {**result, "verified": True}
+    return {**result, "verified": True, "trust_source": trust_source}
 
 
 def check_ssh(

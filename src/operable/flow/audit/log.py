@@ -8,6 +8,7 @@ that are too large are replaced by their digest.
 
 import json
 import os
+import shlex
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -50,14 +51,14 @@ def append(
 ) -> Head:
     """Seal and write one record, after removing what it must not show. FlowError when it cannot be written."""
     plain = _plain(record, secrets)
-    with _writing():
+    with _writing(path):
         return operator_log(path, ExecutionFormat(), rotate_at=rotate_at, name=_name(path)).append(plain)
 
 
 def begin(path: str, record: Mapping[str, Any], *, secrets: Known | Iterable[str] = ()) -> Begun:
     """Record that an execution starts. FlowError when that cannot be written: then it must not start."""
     plain = _plain({**record, "status": STARTED}, secrets)
-    with _writing():
+    with _writing(path):
         log = operator_log(path, ExecutionFormat(), name=_name(path))
         return Begun(log, log.begin(plain), plain)
 
@@ -65,7 +66,7 @@ def begin(path: str, record: Mapping[str, Any], *, secrets: Known | Iterable[str
 def close(begun: Begun, record: Mapping[str, Any], *, secrets: Known | Iterable[str] = ()) -> Head:
     """Record how it ended."""
     plain = _plain(record, secrets)
-    with _writing():
+    with _writing(begun.log.path):
         return begun.log.close(begun.opened, plain)
 
 
@@ -291,13 +292,23 @@ def _bounded(name: str, value: Any) -> Any:
     return {"$redacted": True, "characters": len(text), "digest": hash_text(text)}
 
 
+def _advice(path: str) -> str:
+    """What to type: look at it, then begin a new log. Approvals go with it, because their uses are in it."""
+    folder = os.path.dirname(path)
+    look = shlex.join(["operable", "flow", "audit", "verify", "--home", os.path.dirname(folder)])
+    kept, state = shlex.quote(f"{folder}.damaged"), shlex.quote(folder)
+    return f"{look}; then begin a new one: mkdir {kept} && mv {state}/audit.* {state}/approvals.* {kept}/"
+
+
 @contextmanager
-def _writing() -> Iterator[None]:
+def _writing(path: str) -> Iterator[None]:
     try:
         yield
     except DamagedError as error:
         message = f"the audit log is damaged; nothing is appended to it: {error}"
-        raise FlowError("internal_error", message) from None
+        damaged = FlowError("internal_error", message)
+        damaged.target, damaged.hint = path, _advice(path)
+        raise damaged from None
     except SettingError as error:
         message = f"the audit log cannot be written as configured: {error.strerror}"
         failure = FlowError(

@@ -8,6 +8,7 @@ can be changed.
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from operable.flow.canonical import canonical_text, hash_text, parse
@@ -71,3 +72,11 @@ class ExecutionFormat:
 
 def _spelled(record: Json) -> bytes:
     return json.dumps(record, separators=(",", ":")).encode("ascii") + b"\n"
+
+
+def ending(result: Mapping[str, Any]) -> str:
+    """How a task ended, in the words of the log: `timeout`, `exit 3`, a signal, or `not started`."""
+    if result.get("timed_out"):
+        return "timeout"
+    code = result.get("exit_code")
+    return str(result.get("signal") or "not started") if code is None else f"exit {code}"

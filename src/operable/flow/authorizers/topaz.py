@@ -12,7 +12,7 @@ from typing import Any
 
 from operable.flow.contracts import Authorizer, Surroundings
 from operable.flow.errors import FlowError
-from operable.flow.manifest.provider_rules import is_safe_endpoint
+from operable.flow.manifest.profile_rules import is_safe_endpoint
 from operable.flow.trust.http_exchange import ExchangeFailed, exchange
 from operable.flow.trust.identity.sessions import bare_url
 from operable.flow.trust.value_sources import read_value

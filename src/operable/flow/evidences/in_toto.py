@@ -14,7 +14,7 @@ from operable.flow.canonical import canonical_text, hash_text, parse
 from operable.flow.contracts import Evidence, Surroundings
 from operable.flow.errors import FlowError
 from operable.flow.trust.keys.signatures import is_signed, key_id, public_key, signature_bytes
-from operable.flow.trust.keys.signing_keys import signing_key
+from operable.flow.trust.keys.signers import signing_key
 from operable.flow.trust.value_sources import read_text
 
 _TYPE = "application/vnd.in-toto+json"

@@ -1,6 +1,6 @@
 """Evidence signed with an SSH key, in this process.
 
-`provider_config`: `key_path` (else the places of `operable.flow.trust.keys.signing_keys`), `principal` (default `agentcli`),
+`provider_config`: `key_path` (else the places of `operable.flow.trust.keys.signers`), `principal` (default `agentcli`),
 `allowed_signers` or `allowed_signers_path` for verification. The envelope contains the payload as canonical text and its
 digest; the signature covers the whole envelope, so that principal, namespace and key cannot be exchanged.
 """
@@ -14,7 +14,7 @@ from operable.flow.contracts import Evidence, Surroundings
 from operable.flow.errors import FlowError
 from operable.flow.manifest.findings import js_trim
 from operable.flow.trust.keys import ssh_signatures
-from operable.flow.trust.keys.signing_keys import NAMESPACE, PRINCIPAL, signing_key
+from operable.flow.trust.keys.signers import NAMESPACE, PRINCIPAL, signing_key
 
 _SCHEMA = "agentcli.evidence.envelope"
 _TEXTS = ("key_path", "principal", "allowed_signers", "allowed_signers_path")

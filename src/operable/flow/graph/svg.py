@@ -42,7 +42,7 @@ def svg(workflows: Sequence[Workflow]) -> str:
         [
             '<?xml version="1.0" encoding="UTF-8"?>',
             head,
-            f"<title>{_safe(names)}</title>",
+            f"<title>{xml_text(names)}</title>",
             _markers(),
             f'<rect width="{width}" height="{height}" fill="{_PAPER}"/>',
             *body,
@@ -147,7 +147,7 @@ def _box(task: Task, x: int, y: int) -> str:
     dashes = "" if task.enabled else ' stroke-dasharray="5 4"'
     radius = 3 if task.kind == "shell" else 14
     parts = [
-        f"<g><title>{_safe(whole)}</title>",
+        f"<g><title>{xml_text(whole)}</title>",
         (
             f'<rect x="{x}" y="{y}" width="{_WIDTH}" height="{_height(task)}" rx="{radius}" fill="#f8fafc" '
             f'stroke="{_KINDS[task.kind]}" stroke-width="1.5"{dashes}/>'
@@ -165,7 +165,7 @@ def _box(task: Task, x: int, y: int) -> str:
 def _word(task: Task, x: int, y: int) -> str:
     colour = _EDGES[task.on or "complete"]
     label = _label(x - 12, y - 7, task.edge, size=11, colour=colour, columns=_EDGE_COLUMNS, anchor="end")
-    return f"<g><title>{_safe(task.edge)}</title>{label}</g>"
+    return f"<g><title>{xml_text(task.edge)}</title>{label}</g>"
 
 
 def _markers() -> str:
@@ -191,7 +191,7 @@ def _label(
     return (
         f'<text x="{x}" y="{y}" font-size="{size}" font-weight="{weight}" fill="{colour}" text-anchor="{anchor}" '
         f'stroke="{_PAPER}" stroke-width="{3 if anchor == "end" else 0}" paint-order="stroke">'
-        f"{_safe(_cut(text, columns))}</text>"
+        f"{xml_text(_cut(text, columns))}</text>"
     )
 
 
@@ -207,7 +207,8 @@ def _cut(text: str, columns: int) -> str:
     return "".join(shown)
 
 
-def _safe(text: str) -> str:
+def xml_text(text: str) -> str:
+    """Text for XML: no markup, no character that XML cannot have, and none that turns the direction of writing."""
     return escape("".join(character if _is_allowed(character) else "\ufffd" for character in text))
 
 

@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 from operable.flow.contracts import Identity, IdentityRequest
 from operable.flow.errors import FlowError
-from operable.flow.manifest.provider_rules import is_safe_endpoint
+from operable.flow.manifest.profile_rules import is_safe_endpoint
 from operable.flow.manifest.vocabulary import TRUST_LEVELS
 from operable.flow.trust.http_exchange import ExchangeFailed, HttpAnswer, exchange, form
 from operable.flow.trust.identity.sessions import new_session
@@ -26,7 +26,7 @@ from operable.flow.trust.identity.settings import (
     settings,
     text,
 )
-from operable.flow.trust.identity.token_endpoint import CODE
+from operable.flow.trust.identity.tokens import CODE
 from operable.flow.trust.value_sources import from_environment, from_file
 
 _ROLE = re.compile(r"arn:aws(?:-[a-z-]+)?:iam::\d{12}:role/[\w+=,.@/-]+\Z")

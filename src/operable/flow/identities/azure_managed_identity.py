@@ -10,11 +10,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from operable.flow.contracts import Identity, IdentityRequest
-from operable.flow.manifest.provider_rules import is_safe_endpoint
-from operable.flow.trust.identity.bearer_tokens import service_token
+from operable.flow.manifest.profile_rules import is_safe_endpoint
 from operable.flow.trust.identity.sessions import new_session
 from operable.flow.trust.identity.settings import auth_member, settings
-from operable.flow.trust.identity.token_endpoint import ask, bearer, with_token
+from operable.flow.trust.identity.tokens import ask, bearer, service_token, with_token
 from operable.flow.trust.value_sources import from_environment
 
 _IMDS = "http://169.254.169.254"

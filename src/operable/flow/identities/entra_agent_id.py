@@ -23,7 +23,7 @@ from operable.flow.trust.identity.settings import (
     secret_problems,
     settings,
 )
-from operable.flow.trust.identity.token_endpoint import CODE, bearer, request_token
+from operable.flow.trust.identity.tokens import CODE, bearer, request_token
 from operable.flow.trust.value_sources import from_environment
 
 _GUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\Z")

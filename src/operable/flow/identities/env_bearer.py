@@ -9,9 +9,9 @@ from typing import Any
 
 from operable.flow.contracts import Identity, IdentityRequest
 from operable.flow.errors import FlowError
-from operable.flow.trust.identity.bearer_tokens import given_token, service_token
 from operable.flow.trust.identity.sessions import new_session
 from operable.flow.trust.identity.settings import has_source, is_required, secret, settings, text
+from operable.flow.trust.identity.tokens import given_token, service_token
 from operable.flow.trust.value_sources import from_environment
 
 _MISSING = "token_not_found"

@@ -10,7 +10,6 @@ from typing import Any
 from operable.flow.contracts import Identity, IdentityRequest
 from operable.flow.errors import FlowError
 from operable.flow.manifest.findings import js_trim
-from operable.flow.trust.identity.bearer_tokens import given_token, service_token
 from operable.flow.trust.identity.sessions import new_session
 from operable.flow.trust.identity.settings import (
     has_source,
@@ -20,6 +19,7 @@ from operable.flow.trust.identity.settings import (
     settings,
     text,
 )
+from operable.flow.trust.identity.tokens import given_token, service_token
 from operable.flow.trust.value_sources import read_text
 
 _MISSING = ("token_file_not_found", "token_file_empty")

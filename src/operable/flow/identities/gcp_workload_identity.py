@@ -12,8 +12,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from operable.flow.contracts import Identity, IdentityRequest
-from operable.flow.manifest.provider_rules import is_safe_endpoint
-from operable.flow.trust.identity.bearer_tokens import service_token
+from operable.flow.manifest.profile_rules import is_safe_endpoint
 from operable.flow.trust.identity.sessions import new_session, timestamp
 from operable.flow.trust.identity.settings import (
     auth_member,
@@ -23,7 +22,7 @@ from operable.flow.trust.identity.settings import (
     settings,
     text,
 )
-from operable.flow.trust.identity.token_endpoint import CODE, ask, bearer, request_token, with_token
+from operable.flow.trust.identity.tokens import CODE, ask, bearer, request_token, service_token, with_token
 from operable.flow.trust.value_sources import from_file
 
 _STS = "https://sts.googleapis.com/v1/token"

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from operable.flow.contracts import Identity, IdentityRequest
-from operable.flow.trust.identity.bearer_tokens import service_token
 from operable.flow.trust.identity.sessions import bare_url, new_session
 from operable.flow.trust.identity.settings import (
     auth_member,
@@ -20,7 +19,7 @@ from operable.flow.trust.identity.settings import (
     secret_problems,
     settings,
 )
-from operable.flow.trust.identity.token_endpoint import CODE, bearer, request_token
+from operable.flow.trust.identity.tokens import CODE, bearer, request_token, service_token
 
 
 def _check(profile: Mapping[str, Any]) -> list[str]:

@@ -19,7 +19,7 @@ from operable.flow.trust.identity.settings import (
     secret_problems,
     settings,
 )
-from operable.flow.trust.identity.token_endpoint import CODE, bearer, request_token
+from operable.flow.trust.identity.tokens import CODE, bearer, request_token
 
 _GRANT = "urn:ietf:params:oauth:grant-type:token-exchange"
 _ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token"  # noqa: S105 - the name of a type

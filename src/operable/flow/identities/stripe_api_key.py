@@ -19,7 +19,7 @@ from operable.flow.manifest.vocabulary import TRUST_LEVELS
 from operable.flow.trust.http_exchange import form
 from operable.flow.trust.identity.sessions import new_session
 from operable.flow.trust.identity.settings import settings
-from operable.flow.trust.identity.token_endpoint import ask
+from operable.flow.trust.identity.tokens import ask
 from operable.flow.trust.value_sources import read_value
 
 _KEY = re.compile(r"(?:sk|rk)_(live|test)_[A-Za-z0-9_]{4,}\Z")

@@ -6,8 +6,7 @@ The validator refuses such a manifest; it does not say which name was meant.
 from collections.abc import Iterator
 from typing import Any
 
-from operable.flow.manifest.lint.rule import Lint, Sighting
-from operable.flow.manifest.lint.task_places import Json, block, objects, places, text, workflows
+from operable.flow.manifest.lint import Json, Lint, Sighting, block, objects, places, text, workflows
 from operable.kernel.catalogue import Suggestions
 
 _PROFILES = {

@@ -7,8 +7,7 @@ the author wanted to be handled is not.
 from collections.abc import Iterator
 from typing import Any
 
-from operable.flow.manifest.lint.rule import Lint, Sighting
-from operable.flow.manifest.lint.task_places import TaskPlace, cycles, places, reached
+from operable.flow.manifest.lint import Lint, Sighting, TaskPlace, cycles, places, reached
 
 
 def _look(manifest: Any) -> Iterator[Sighting]:

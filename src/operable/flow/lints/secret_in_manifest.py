@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from operable.flow.manifest.lint.rule import Lint, Sighting
+from operable.flow.manifest.lint import Lint, Sighting
 from operable.kernel.redact import redact_argv, redact_url
 from operable.kernel.redact.shapes import has_shape
 

@@ -7,8 +7,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from operable.flow.manifest.lint.rule import Lint, Sighting
-from operable.flow.manifest.lint.task_places import block, places, text
+from operable.flow.manifest.lint import Lint, Sighting, block, places, text
 from operable.kernel.catalogue import Suggestions
 
 

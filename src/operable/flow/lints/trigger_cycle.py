@@ -7,8 +7,7 @@ says so.
 from collections.abc import Iterator
 from typing import Any
 
-from operable.flow.manifest.lint.rule import Lint, Sighting
-from operable.flow.manifest.lint.task_places import cycles, places
+from operable.flow.manifest.lint import Lint, Sighting, cycles, places
 
 
 def _look(manifest: Any) -> Iterator[Sighting]:

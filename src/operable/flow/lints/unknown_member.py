@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from operable.flow.manifest import vocabulary
-from operable.flow.manifest.lint.rule import Lint, Sighting
+from operable.flow.manifest.lint import Lint, Sighting
 from operable.flow.manifest.shape import FLAT_IDENTITY, MANIFEST
-from operable.flow.manifest.unknown_keys import unknown_keys
+from operable.flow.manifest.vocabulary import unknown_keys
 from operable.kernel.catalogue import Suggestions
 
 _STEP = re.compile(r"\.([a-z_]+)|\[[0-9]+\]")

@@ -7,8 +7,7 @@ reported by the rule `dead-handler`.
 from collections.abc import Iterator
 from typing import Any
 
-from operable.flow.manifest.lint.rule import Lint, Sighting
-from operable.flow.manifest.lint.task_places import cycles, places, reached
+from operable.flow.manifest.lint import Lint, Sighting, cycles, places, reached
 
 
 def _look(manifest: Any) -> Iterator[Sighting]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from operable.flow.manifest import vocabulary
 from operable.flow.manifest.findings import ENVIRONMENT_NAME, Findings, js_trim
-from operable.flow.manifest.identity_rules import check_identity
+from operable.flow.manifest.profile_rules import check_identity
 
 # Member -> (kind of check, its argument), for blocks that only need a look at each member.
 PLAIN: dict[str, dict[str, tuple[str, Any]]] = {

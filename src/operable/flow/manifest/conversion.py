@@ -12,8 +12,8 @@ from typing import Any
 
 from operable.flow.compile.target import require_valid
 from operable.flow.errors import FlowError
-from operable.flow.manifest.identity_rules import is_structured
 from operable.flow.manifest.inheritance import Json, first
+from operable.flow.manifest.profile_rules import is_structured
 from operable.flow.manifest.validation import validate
 from operable.flow.manifest.vocabulary import FLAT_IDENTITY
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from operable.flow.manifest import vocabulary
 from operable.flow.manifest.failure_handlers import ExpandedManifest
-from operable.flow.manifest.identity_rules import is_structured
+from operable.flow.manifest.profile_rules import is_structured
 
 Json = dict[str, Any]
 

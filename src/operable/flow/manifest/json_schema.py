@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from operable.flow.canonical import spelled
-from operable.flow.compile.job.shape import JOB
+from operable.flow.compile.job.fields import JOB
 from operable.flow.errors import invalid_argument
 from operable.flow.manifest.shape import FLAT_IDENTITY, IDENTITY, MANIFEST, TASK, WORKFLOW, Node
 

@@ -4,17 +4,24 @@ Everything that acts on one task begins here, so that the messages for what cann
 manifest is validated first and expanded once; the original is kept beside it, because digests are made of that.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from operable.flow.canonical import spelled
 from operable.flow.compile.target import require_valid
 from operable.flow.errors import invalid_argument
+from operable.flow.manifest import inheritance
 from operable.flow.manifest.failure_handlers import ExpandedManifest, expand
 
 Json = dict[str, Any]
 PROFILES = "identity_profiles"
+_DECLARED = (
+    inheritance.effective_identity,
+    inheritance.effective_proof,
+    inheritance.effective_authorization,
+    inheritance.effective_evidence,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,3 +78,22 @@ def task_of(workflow: Mapping[str, Any], task_id: str) -> Json:
             return task
     available = ", ".join(task["id"] for task in tasks)
     raise invalid_argument(f"Task not found: {task_id} in workflow {workflow['id']}. Available: {available}")
+
+
+def value_commands(selected: Selected) -> Iterator[str]:
+    """The shell lines that give the task its credentials and proofs."""
+    if selected.governed:
+        for effective in _DECLARED:
+            yield from _commands_in(effective(selected.manifest, selected.workflow, selected.task))
+
+
+def _commands_in(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _commands_in(item)
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            if name == "command" and isinstance(item, str):
+                yield item
+            else:
+                yield from _commands_in(item)

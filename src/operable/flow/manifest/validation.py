@@ -24,9 +24,8 @@ from operable.flow.manifest.blocks import (
 )
 from operable.flow.manifest.cross_references import check_cross_references
 from operable.flow.manifest.findings import Findings
-from operable.flow.manifest.identity_rules import check_identity, check_identity_parts
-from operable.flow.manifest.provider_rules import check_providers
-from operable.flow.manifest.unknown_keys import check_unknown_keys, warn_unknown
+from operable.flow.manifest.profile_rules import check_identity, check_identity_parts, check_providers
+from operable.flow.manifest.vocabulary import check_unknown_keys, warn_unknown
 
 MANIFEST_VERSION = "0.2"
 

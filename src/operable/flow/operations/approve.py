@@ -19,18 +19,19 @@ from operable.flow.operation import (
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     from operable.flow.approve.local_approvals import grant, scope_warnings
     from operable.flow.manifest.selection import select
-    from operable.flow.run.caller import bind, content_of, unbound_of, unbound_warnings
+    from operable.flow.run.caller import bind, read_content, unbound_warnings
     from operable.flow.task_query import caller_of
 
     caller = caller_of(defaults)
     selected = select(params["manifest"], params["taskId"], params.get("workflowId"))
     bound = bind(selected, caller, timeout_ms=params.get("timeoutMs"), instance_id=params.get("instanceId"))
+    content = read_content(selected, bound, caller)
     approver = params.get("by") or caller.account
     approval = grant(
         caller.approvals,
         selected,
         bound.binding,
-        content=content_of(selected, bound, caller),
+        content=content.digests,
         approver=approver,
         believing=caller.believing(),
         reason=params.get("reason"),
@@ -38,8 +39,8 @@ def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
         signer=params.get("signer") or defaults.environment.get("AGENTCLI_SIGNER") or "ssh",
         key=params.get("signingKey"),
     )
-    warnings = scope_warnings(selected.task, caller.believing(), approver=approver)
-    warnings += unbound_warnings(unbound_of(selected, bound))
+    warnings = scope_warnings(selected.task, caller.believing())
+    warnings += unbound_warnings(content.unbound)
     return {"ok": True, "approval": approval, **({"warnings": warnings} if warnings else {})}
 
 

@@ -9,7 +9,7 @@ from operable.flow.operation import Defaults, Operation, Parameter, filled_text,
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     from operable.flow.home import home_of
-    from operable.flow.project import import_from
+    from operable.flow.registry import import_from
 
     path, name = filled_text(params, "path"), params.get("name")
     if name is not None and not isinstance(name, str):

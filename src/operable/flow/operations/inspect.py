@@ -3,19 +3,19 @@
 import os
 from typing import Any
 
-from operable.flow.operation import BACKEND, Defaults, Operation, Parameter, home, text_of
+from operable.flow.operation import BACKEND, DATABASE, Defaults, Operation, Parameter, home, text_of
 
 
 def _run(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     from operable.flow.home import home_of
     from operable.flow.scheduler.inspection import inspect, inspection_of
-    from operable.flow.scheduler.job_store import store_path
+    from operable.flow.scheduler.job_store import jobs_address
 
     asked = inspection_of(params)
     given = text_of(params, "dbPath")
     if asked.target == "operable":
         home = home_of(defaults.environment, defaults.home, cwd=defaults.cwd)
-        return inspect(store_path(home, given, cwd=defaults.cwd), asked)
+        return inspect(jobs_address(defaults.environment, home, path=given, cwd=defaults.cwd), asked)
     path = given or defaults.db_path
     return inspect(os.path.join(defaults.cwd, path) if path else None, asked)
 
@@ -40,6 +40,7 @@ OPERATION = Operation(
         BACKEND._replace(help="the backend"),
         Parameter("dbPath", option="db", help="its database"),
         home("where the jobs of Operable's own engine are kept"),
+        DATABASE,
         Parameter("limit", "count"),
         Parameter("offset", "json", agentcli=False),
         Parameter("fields", help="only these fields, with commas between; a.b walks into objects"),

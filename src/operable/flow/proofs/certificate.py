@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from operable.flow.canonical import canonical_text
 from operable.flow.contracts import Proof, ProofRequest
 from operable.flow.errors import FlowError, NotAllowed
-from operable.flow.trust import proof_results
+from operable.flow.trust import proof_verification
 from operable.flow.trust.keys.signatures import (
     certificate_id,
     certified_key,
@@ -25,7 +25,7 @@ from operable.flow.trust.keys.signatures import (
     public_key,
     signature_bytes,
 )
-from operable.flow.trust.proof_results import Unproven
+from operable.flow.trust.proof_verification import Unproven
 from operable.flow.trust.value_sources import read_value
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _TRUST = ("ca_certificate", "ca_certificate_from", "public_key")
 
 
 def _check(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = proof_results.proof_source_problems(profile)
+    found = proof_verification.proof_source_problems(profile)
     if all(profile.get(name) is None for name in _TRUST):
         message = "certificate proof verification requires ca_certificate, ca_certificate_from or public_key"
         found.append(("verify", message))
@@ -66,7 +66,7 @@ def _verify(request: ProofRequest) -> dict[str, Any]:
         proof = _proof(request.value)
         ends = 0.0
         if request.handoff is not None:
-            ends = proof_results.check_envelope(proof, request, request.handoff)
+            ends = proof_verification.check_envelope(proof, request, request.handoff)
         leaf = _parsed(proof.get("certificate"))
         if leaf is None:
             raise Unproven("the proof has no certificate in PEM format")
@@ -80,10 +80,10 @@ def _verify(request: ProofRequest) -> dict[str, Any]:
         if request.handoff is not None:
             if proof["key_id"] != shown["key_id"]:
                 raise Unproven("the proof envelope names another certificate")
-            proof_results.claim_once(request.handoff, shown["key_id"], proof["nonce"], ends)
+            proof_verification.claim_once(request.handoff, shown["key_id"], proof["nonce"], ends)
     except Unproven as unproven:
-        return proof_results.result(request, _METHOD, **shown, reason=str(unproven))
-    return proof_results.result(request, _METHOD, **shown, verified=True)
+        return proof_verification.result(request, _METHOD, **shown, reason=str(unproven))
+    return proof_verification.result(request, _METHOD, **shown, verified=True)
 
 
 def _proof(value: str) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def _check_possession(request: ProofRequest, proof: Mapping[str, Any], leaf: "Ce
     if request.handoff is None:
         data = canonical_text(request.manifest).encode("utf-8", "surrogatepass")
     else:
-        data = proof_results.envelope_text(_METHOD, proof)
+        data = proof_verification.envelope_text(_METHOD, proof)
     try:
         key = certified_key(leaf)
     except ValueError as error:

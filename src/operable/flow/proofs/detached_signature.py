@@ -12,9 +12,8 @@ from typing import Any
 
 from operable.flow.canonical import canonical_text
 from operable.flow.contracts import Proof, ProofRequest
-from operable.flow.trust import proof_results
+from operable.flow.trust import proof_verification
 from operable.flow.trust.keys import ssh_signatures
-from operable.flow.trust.keys.allowed_signers import may_sign, read_signers
 from operable.flow.trust.keys.signatures import (
     is_signed,
     is_signing_key,
@@ -22,14 +21,14 @@ from operable.flow.trust.keys.signatures import (
     public_key,
     signature_bytes,
 )
-from operable.flow.trust.keys.signing_keys import NAMESPACE, PRINCIPAL
-from operable.flow.trust.proof_results import Unproven
+from operable.flow.trust.keys.signers import NAMESPACE, PRINCIPAL, may_sign, read_signers
+from operable.flow.trust.proof_verification import Unproven
 
 _METHOD = "detached-signature"
 
 
 def _check(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = proof_results.proof_source_problems(profile)
+    found = proof_verification.proof_source_problems(profile)
     text = profile.get("public_key")
     if text is None and profile.get("allowed_signers") is None:
         found.append(
@@ -56,10 +55,10 @@ def _verify(request: ProofRequest) -> dict[str, Any]:
         if envelope is not None and request.handoff is not None:
             if envelope["key_id"] != shown["key_id"]:
                 raise Unproven("the proof envelope names another key")
-            proof_results.claim_once(request.handoff, shown["key_id"], envelope["nonce"], ends)
+            proof_verification.claim_once(request.handoff, shown["key_id"], envelope["nonce"], ends)
     except Unproven as unproven:
-        return proof_results.result(request, _METHOD, **shown, reason=str(unproven))
-    return proof_results.result(request, _METHOD, **shown, verified=True)
+        return proof_verification.result(request, _METHOD, **shown, reason=str(unproven))
+    return proof_verification.result(request, _METHOD, **shown, verified=True)
 
 
 def _signed(request: ProofRequest) -> tuple[str, bytes, dict[str, Any] | None, float]:
@@ -71,8 +70,8 @@ def _signed(request: ProofRequest) -> tuple[str, bytes, dict[str, Any] | None, f
         envelope = json.loads(request.value)
     except (ValueError, RecursionError):
         raise Unproven("a v4 proof must be a JSON envelope") from None
-    ends = proof_results.check_envelope(envelope, request, request.handoff)
-    return envelope["signature"], proof_results.envelope_text(_METHOD, envelope), envelope, ends
+    ends = proof_verification.check_envelope(envelope, request, request.handoff)
+    return envelope["signature"], proof_verification.envelope_text(_METHOD, envelope), envelope, ends
 
 
 def _by_key(request: ProofRequest, signature: str, data: bytes) -> str:

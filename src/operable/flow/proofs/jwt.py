@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 
 from operable.flow.contracts import Proof, ProofRequest
 from operable.flow.manifest.findings import js_trim
-from operable.flow.trust import proof_results
+from operable.flow.trust import proof_verification
 from operable.flow.trust.keys.signatures import is_signed, key_id, public_key, strong
-from operable.flow.trust.proof_results import Unproven, same_digest
+from operable.flow.trust.proof_verification import Unproven, same_digest
 
 _ALGORITHMS = ("RS256", "ES256", "PS256", "ES384", "EdDSA", "Ed25519")
 _CURVES = {"ES256": "secp256r1", "ES384": "secp384r1"}
@@ -32,7 +32,7 @@ _LONGEST = 64 * 1024
 
 
 def _check(profile: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found = proof_results.proof_source_problems(profile)
+    found = proof_verification.proof_source_problems(profile)
     issuer, uri, key = (profile.get(name) for name in ("issuer", "jwks_uri", "public_key"))
     if not isinstance(issuer, str) or not js_trim(issuer):
         found.append(("issuer", "must be a non-empty string"))
@@ -72,10 +72,10 @@ def _verify(request: ProofRequest) -> dict[str, Any]:
         _check_signature(request.value, header["alg"], key)
         shown["signature_verified"] = True
         if request.handoff is not None:
-            proof_results.claim_once(request.handoff, shown["key_id"], claims["jti"], ends)
+            proof_verification.claim_once(request.handoff, shown["key_id"], claims["jti"], ends)
     except Unproven as unproven:
-        return proof_results.result(request, "jwt", **shown, reason=str(unproven))
-    return proof_results.result(request, "jwt", **shown, verified=True)
+        return proof_verification.result(request, "jwt", **shown, reason=str(unproven))
+    return proof_verification.result(request, "jwt", **shown, verified=True)
 
 
 def _parts(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -120,7 +120,7 @@ def _check_claims(request: ProofRequest, claims: Mapping[str, Any]) -> None:
     if begin is not None and request.now < begin:
         raise Unproven("the token is not valid yet")
     issued = None if request.handoff else _number(claims, "iat")  # v4 has rules of its own for it
-    if issued is not None and issued > request.now + proof_results.SKEW:
+    if issued is not None and issued > request.now + proof_verification.SKEW:
         raise Unproven("the token was issued in the future")
     for name, wanted in (profile.get("claims") or {}).items():
         if not _has(claims.get(_NAMES.get(name, name)), wanted):
@@ -161,7 +161,7 @@ def _check_handoff(request: ProofRequest, claims: Mapping[str, Any]) -> float:
     digest = claims.get("handoff_artifact_digest", claims.get("artifact_digest"))
     if not same_digest(digest, request.handoff.artifact_digest):
         raise Unproven("the token is bound to another artifact")
-    return proof_results.check_lifetime(claims.get("iat"), claims.get("exp"), request.now)
+    return proof_verification.check_lifetime(claims.get("iat"), claims.get("exp"), request.now)
 
 
 def _key(request: ProofRequest, header: Mapping[str, Any]) -> tuple[Any, str]:

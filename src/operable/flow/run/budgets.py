@@ -21,7 +21,7 @@ DEFAULT_QUEUED = 25
 
 
 def agent_budget(task: Mapping[str, Any], contract: Mapping[str, Any]) -> dict[str, float]:
-    """The limits of an agent's session, in the words of `operable.host.session.budget`."""
+    """The limits of an agent's session, in the words of `operable.host.session.context`."""
     found: dict[str, float] = {}
     turns = (task.get("budgets") or {}).get("max_iterations")
     if turns is not None:

@@ -1,4 +1,7 @@
-"""Who asks for a task: their folder, their environment, and the home with approvals and the audit."""
+"""Who asks for a task: their folder, their environment, and the home with approvals and the audit.
+
+`TaskCommands` runs the commands that a manifest names as sources of values, under the contract of their task.
+"""
 
 import os
 from collections.abc import Mapping
@@ -7,17 +10,19 @@ from typing import Any
 
 from operable.flow.approve.eligibility import Believing
 from operable.flow.approve.store import ApprovalStore
-from operable.flow.approve.task_content import content_digests, unbound
+from operable.flow.approve.task_content import TaskContent, task_content
 from operable.flow.compile.binding import child_environment, execution_binding, real_folder, task_hash
 from operable.flow.contracts import Surroundings
 from operable.flow.errors import FlowError
 from operable.flow.home import home_of, paths, require_folder
 from operable.flow.manifest.inheritance import first, merged_contract
 from operable.flow.manifest.selection import Selected
-from operable.flow.run.value_commands import TaskCommands
 from operable.kernel.redact import Known
 
 Json = dict[str, Any]
+# The largest values read this way are certificate chains and JWKS documents.
+LIMIT = 1024 * 1024
+_SHELL = "/bin/sh"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class Caller:
 
     @property
     def account(self) -> str:
-        """Who approves if the caller names no approver: the account of this process on this machine.
+        """The account of this process on this machine: who approves if the caller names no approver, and in every record.
 
         Variables do not count here. The one who starts the process chooses USER and HOSTNAME, also of another person.
         """
@@ -74,7 +79,7 @@ class Caller:
 
     @property
     def principal(self) -> str:
-        """Who they are when nothing declares it, as the standard says (agentcli 3.6): by their variables."""
+        """Who they say they are when nothing declares it, as the contract has it (agentcli 3.6): by their variables."""
         environment = self.environment
         user = environment.get("USER") or environment.get("USERNAME") or "unknown"
         host = environment.get("HOSTNAME") or environment.get("HOST") or "localhost"
@@ -142,19 +147,60 @@ def bind(
     return Bound(binding, task_hash(binding), environment, folder, None if timeout is None else int(timeout))
 
 
+def read_content(selected: Selected, bound: Bound, caller: Caller) -> TaskContent:
+    """The files that a task runs and reads, as they are now, and the words whose files no approval can name."""
+    return task_content(selected, cwd=bound.cwd, base=caller.cwd, environment=bound.environment)
+
+
 def content_of(selected: Selected, bound: Bound, caller: Caller) -> dict[str, str]:
     """The digests of the files that a task runs and reads, as they are now."""
-    return content_digests(selected, cwd=bound.cwd, base=caller.cwd, environment=bound.environment)
-
-
-def unbound_of(selected: Selected, bound: Bound) -> list[str]:
-    """The words of the task's shell lines whose files no approval can name: only the running shell knows them."""
-    return unbound(selected, bound.environment)
+    return read_content(selected, bound, caller).digests
 
 
 def unbound_warnings(words: list[str]) -> list[str]:
     if not words:
         return []
-    return [
-        f"no approval covers the files that these words may name (only the running shell knows): {', '.join(words)}"
-    ]
+    said = (
+        "unbound: no approval covers the files that these words may name, which only the running shell knows"
+    )
+    return [f"{said}: {', '.join(words)}"]
+
+
+# Runs the commands that a manifest names as sources of values, under the contract of the task they belong to.
+# A command gets the folder, the environment, the enclosure and the time limit of its task: a task that may reach
+# nothing must not reach it through the command that fetches its token. Standard error is dropped, and neither stream is
+# repeated in a message, because both may contain the secret. Whether commands may run at all is for the caller of
+# `Surroundings` to decide.
+@dataclass(frozen=True, slots=True)
+class TaskCommands:
+    """Where and how the commands of one task run."""
+
+    contract: Mapping[str, Any]
+    cwd: str  # the task's folder, real
+    base: str  # the caller's folder: relative paths of the contract mean it
+    environment: Mapping[str, str] = field(repr=False)  # the task's own, without credentials
+    timeout: float | None = None  # the task's own limit, in seconds
+    sandbox_mode: str = ""  # the caller's AGENTCLI_SANDBOX
+
+    def run(self, line: str, extra: Mapping[str, str], timeout: float) -> str:
+        """What the line prints. ValueError says why there is nothing; FlowError if the contract cannot be enforced."""
+        from operable.flow.run.enclosure import enclosed
+        from operable.flow.run.process import run_command
+        from operable.proc.command import PreparedCommand
+
+        environment = {**self.environment, **extra}
+        limit = timeout if self.timeout is None else min(timeout, self.timeout)
+        # Relative paths mean the caller's folder, as for files; a strict contract shows only the task's own.
+        folder = self.cwd if self.contract.get("sandbox") == "strict" else self.base
+        command = PreparedCommand(("sh", "-c", line), _SHELL, environment, folder)
+        with enclosed(
+            self.contract, cwd=self.cwd, base=self.base, environment=environment, mode=self.sandbox_mode
+        ) as enclosure:
+            ran = run_command(enclosure.wrap(command), timeout=limit, limit=LIMIT)
+        if ran.timed_out:
+            raise ValueError(f"DEADLINE_EXCEEDED after {limit:g} s")
+        if ran.problem is not None:
+            raise ValueError(ran.problem)
+        if ran.exit_code != 0:
+            raise ValueError(f"exit {ran.exit_code if ran.signal is None else ran.signal}")
+        return ran.stdout

@@ -14,11 +14,10 @@ from operable.flow.canonical import canonical_digest, canonical_text, hash_text,
 from operable.flow.manifest.findings import js_trim
 from operable.flow.manifest.inheritance import first
 from operable.flow.manifest.selection import Selected
-from operable.flow.run import postconditions
+from operable.flow.run import process
 from operable.flow.run.caller import Bound, Caller, content_of
 from operable.flow.run.process import TaskResult
-from operable.flow.trust.actors import step_up
-from operable.flow.trust.governance import Identified, actor_of
+from operable.flow.trust.governance import Identified, actor_of, step_up
 from operable.kernel.redact import Known
 
 Json = dict[str, Any]
@@ -54,6 +53,8 @@ class Execution:
     evidence: Json | None = None
     envelope: Json | None = None
     usage: Json | None = None
+    verdict: Json | None = None  # of a tool or an application: how its answer was judged
+    session: Json | None = None  # of an agent: where its transcript is, and how to go on with it
 
     @property
     def principal(self) -> str:
@@ -144,7 +145,7 @@ class Execution:
             "contract": self.contract,
             "command": self.command(),
             "result": self.recorded_result(),
-            "verify": None if self.verified is None else postconditions.recorded(self.verified),
+            "verify": None if self.verified is None else process.recorded(self.verified),
         }
         masked: Json = self.mask.value({name: found[name] for name in SECTIONS})
         return masked
@@ -159,6 +160,7 @@ class Execution:
             **self.sections(),
             "identity": self.bound.binding["identity"],
             "principal_used": self.principal,
+            "account": self.caller.account,
             "trust": identified.trust if identified else None,
             "command_hash": self.command_hash(),
             "effective_task_hash": self.bound.task_hash,
@@ -205,7 +207,7 @@ class Execution:
             "effective_task_hash": self.bound.task_hash,
             "manifest_digest": self.bound.manifest_digest,
             "result": self.result(),
-            "verify": None if self.verified is None else postconditions.shown(self.verified),
+            "verify": None if self.verified is None else process.shown(self.verified),
             "trust": identified.trust if identified else None,
             "sandbox": self.sandbox(),
             "signer": self.signer,
@@ -218,6 +220,12 @@ class Execution:
         }
         if self.usage is not None:
             made["usage"] = self.usage
+        if self.session is not None:
+            made["session"] = self.session
+        if self.verdict is not None:
+            made["verdict"] = self.verdict
+        if self.ran is not None and self.ran.problem is not None:
+            made["problem"] = self.ran.problem
         masked: Json = self.mask.value(made)
         return masked
 

@@ -6,15 +6,14 @@
 
 Nothing that costs anything (an approval, a credential, a start) comes before everything that could refuse has been asked.
 The start is on disk before the first program, request or credential of the execution: also kill -9 leaves no effect
-without a record. An approval is used at the last moment, after a record of its use. Failures of any gate are recorded
-too. Credentials go whatever happens.
+without a record. An approval is used at the last moment, after a record of its use. Every refusal after the selection is
+recorded too, also that of a plan (`record_refusal`). Credentials go whatever happens.
 """
 
 import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from operable.flow.approve.gate import ApprovalGate
@@ -23,21 +22,21 @@ from operable.flow.audit.evidence import add_evidence
 from operable.flow.errors import FlowError
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.selection import Selected, select
-from operable.flow.run import postconditions
-from operable.flow.run.allowed_paths import check_paths
+from operable.flow.manifest.tools import tool_of
+from operable.flow.run import process
 from operable.flow.run.budgets import unmeasured
 from operable.flow.run.caller import EVERYTHING, Caller, bind
 from operable.flow.run.credentials import Materialised, materialise
-from operable.flow.run.enclosure import TaskEnclosure, enclosed
+from operable.flow.run.enclosure import TaskEnclosure, check_paths, enclosed
 from operable.flow.run.execution import Execution, structured_output
+from operable.flow.run.options import ExecOptions
 from operable.flow.run.outcomes import Conclusion
 from operable.flow.run.process import TaskResult, run_command
 from operable.flow.trust.governance import authorize, enforce_trust, identify, prove, refuse_handoff
 from operable.flow.trust.identity.sessions import timestamp
 from operable.flow.trust.policy.authorization import enforce
 from operable.kernel.errors import Fail
-from operable.proc.command import PreparedCommand
-from operable.proc.executable import resolve
+from operable.proc.command import PreparedCommand, resolve
 
 Json = dict[str, Any]
 
@@ -49,29 +48,12 @@ class Work(Protocol):
     def verify(self, verify: Mapping[str, Any]) -> TaskResult: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ExecOptions:
-    """What a caller may choose; all of it may be left out."""
-
-    workflow_id: str | None = None
-    timeout_ms: int | None = None
-    signer: str | None = None
-    signing_key: str | None = None
-    evidence_provider: str | None = None
-    instance_id: str | None = None
-    require_evidence: bool = False
-    require_authorization: bool = False
-    identity_debug: bool = False
-    presentation_debug: bool = False
-    approval_id: str | None = None
-    agent: str | None = None  # runs prompts; else the agent that the task names
-    policy: Any = None  # operable.host.Policy, or the path of one; without it an agent may do nothing that it must ask for
-
-
 def preview(manifest: Any, task_id: str, caller: Caller, options: ExecOptions | None = None) -> Json:
     """What would run. Nothing is asked, resolved, signed, started or recorded."""
     chosen = options or ExecOptions()
-    return _prepared(select(manifest, task_id, chosen.workflow_id), caller, chosen).preview()
+    found = _execution(select(manifest, task_id, chosen.workflow_id), caller, chosen)
+    _check_declared(found)
+    return found.preview()
 
 
 def execute(manifest: Any, task_id: str, caller: Caller, options: ExecOptions | None = None) -> Json:
@@ -81,33 +63,50 @@ def execute(manifest: Any, task_id: str, caller: Caller, options: ExecOptions | 
 
 
 def execute_selected(selected: Selected, caller: Caller, options: ExecOptions) -> Json:
-    return _Run(_prepared(selected, caller, options), options).answer()
+    return _Run(_execution(selected, caller, options), options).answer()
 
 
-def _prepared(selected: Selected, caller: Caller, options: ExecOptions) -> Execution:
+def record_refusal(selected: Selected, caller: Caller, options: ExecOptions, problem: FlowError) -> FlowError:
+    """A task that was asked for and is refused before its own gates: the refusal, recorded as those of the gates are."""
+    return Conclusion(_execution(selected, caller, options)).failed(problem)
+
+
+def _execution(selected: Selected, caller: Caller, options: ExecOptions) -> Execution:
+    return Execution(
+        selected=selected,
+        caller=caller,
+        bound=bind(selected, caller, timeout_ms=options.timeout_ms, instance_id=options.instance_id),
+        execution_id=os.urandom(16).hex(),
+        timestamp=timestamp(time.time()),
+        contract=inheritance.merged_contract(selected.workflow, selected.task),
+        warnings=[],
+        signer=options.signer or caller.environment.get("AGENTCLI_SIGNER") or "ssh",
+    )
+
+
+def _check_declared(it: Execution) -> None:
+    """What the manifest alone decides: FlowError if it cannot be held, and warnings of what is not."""
+    selected = it.selected
     refuse_handoff(selected)
-    bound = bind(selected, caller, timeout_ms=options.timeout_ms, instance_id=options.instance_id)
-    contract = inheritance.merged_contract(selected.workflow, selected.task)
-    warnings = check_paths(contract, bound.cwd, caller.cwd)
+    it.warnings += check_paths(it.contract, it.bound.cwd, it.caller.cwd)
     if selected.is_shell:
-        warnings += unmeasured(contract)
+        it.warnings += unmeasured(it.contract)
+        if tool_of(selected.task) is None:
+            it.warnings += _unheld(selected.task.get("intent"))
     if not selected.governed and any(
         owner.get(name)
         for owner in (selected.workflow, selected.task)
         for name in ("authorization_proof", "authorization", "evidence")
     ):
-        warnings.append("authorization_proof, authorization and evidence have no effect in a 0.1 manifest")
-    signer = options.signer or caller.environment.get("AGENTCLI_SIGNER") or "ssh"
-    return Execution(
-        selected=selected,
-        caller=caller,
-        bound=bound,
-        execution_id=os.urandom(16).hex(),
-        timestamp=timestamp(time.time()),
-        contract=contract,
-        warnings=warnings,
-        signer=signer,
-    )
+        it.warnings.append("authorization_proof, authorization and evidence have no effect in a 0.1 manifest")
+
+
+def _unheld(intent: Mapping[str, Any] | None) -> list[str]:
+    """What a shell task says of itself and nothing holds it to."""
+    said = {"mode": "plan", "read_only": True}
+    found = [f"intent.{name}" for name, value in said.items() if (intent or {}).get(name) == value]
+    text = "nothing keeps this command from writing; what holds a shell task is its contract"
+    return [f"{' and '.join(found)} not enforced: {text}"] if found else []
 
 
 class _Run:
@@ -154,6 +153,10 @@ class _Run:
         it = self._it
         if it.contract["audit"] != "none":
             it.caller.place("audit")  # a run that could not be recorded is not begun
+        _check_declared(it)
+        planned = self._options.content
+        if planned is not None and it.content() != planned:
+            raise FlowError("plan_changed", "A file of the task is not what it was when this was planned")
         self._approval.check()
 
     @contextmanager
@@ -162,7 +165,13 @@ class _Run:
         if not it.selected.is_shell:
             from operable.flow.run.prompt_task import PromptWork  # the whole host comes with it
 
-            yield PromptWork(it, self._options.agent, self._options.policy)
+            yield PromptWork(it, self._options)
+            return
+        tool = tool_of(it.selected.task)
+        if tool is not None:
+            from operable.flow.run.tool_task import ToolWork  # asyncio comes with it
+
+            yield ToolWork(it, tool, self._options)
             return
         if it.contract["sandbox"] == "permissive":
             it.warnings.append(
@@ -172,7 +181,7 @@ class _Run:
             it.contract, cwd=it.bound.cwd, base=it.caller.cwd, environment=it.bound.environment, mode=mode
         ) as enclosure:
             it.enforcement = enclosure.report
-            yield ShellWork(it, enclosure)
+            yield ShellWork(it, enclosure, self._options)
 
     def _govern(self) -> None:
         it = self._it
@@ -229,7 +238,7 @@ class _Run:
         if verify is not None and it.ran.ok:
             it.verified = it.masked(work.verify(verify))
             if not it.verified.ok and verify["on_failure"] == "warn":
-                it.warnings.append(postconditions.complaint(it.verified))
+                it.warnings.append(process.complaint(it.verified))
 
     def _release(self) -> None:
         """Give credentials back as soon as they are not needed. What could not be given back is said."""
@@ -278,13 +287,14 @@ class _Run:
 class ShellWork:
     """A program with its arguments, without any shell, in its enclosure."""
 
-    def __init__(self, execution: Execution, enclosure: TaskEnclosure) -> None:
+    def __init__(self, execution: Execution, enclosure: TaskEnclosure, options: ExecOptions) -> None:
         self._it = execution
         self._enclosure = enclosure
+        self._options = options
 
     def run(self, given: Materialised) -> TaskResult:
         bound, shell = self._it.bound, self._it.selected.task["shell"]
-        environment = {**bound.environment, **given.environment}
+        environment = {**bound.environment, **given.environment, **self._options.environment}
         argv = (shell["program"], *(shell.get("args") or ()))
         try:
             program = resolve(shell["program"], env=bound.environment, cwd=bound.cwd)  # as it was approved
@@ -299,10 +309,9 @@ class ShellWork:
             command,
             stdin=given.stdin if given.stdin is not None else shell.get("stdin"),
             timeout=None if bound.timeout_ms is None else bound.timeout_ms / 1000,
+            stop=self._options.stop,
         )
 
     def verify(self, verify: Mapping[str, Any]) -> TaskResult:
         bound = self._it.bound
-        return postconditions.check(
-            verify, cwd=bound.cwd, environment=bound.environment, enclosure=self._enclosure
-        )
+        return process.check(verify, cwd=bound.cwd, environment=bound.environment, enclosure=self._enclosure)

@@ -12,7 +12,7 @@ from typing import Any
 from operable.flow.audit import log as audit_log
 from operable.flow.errors import FlowError
 from operable.flow.manifest import inheritance
-from operable.flow.run import postconditions
+from operable.flow.run import process
 from operable.flow.run.execution import Execution
 
 Json = dict[str, Any]
@@ -50,10 +50,10 @@ class Conclusion:
         if failed_verify and it.verified is not None:
             raise FlowError(
                 "verify_failed",
-                postconditions.complaint(it.verified),
+                process.complaint(it.verified),
                 execution_id=it.execution_id,
                 source=it.selected.source,
-                verify=postconditions.recorded(it.verified),
+                verify=process.recorded(it.verified),
             )
         if needs_evidence and not (it.evidence or {}).get("verified"):
             reason = (it.evidence or {}).get("reason") or "there is no evidence"

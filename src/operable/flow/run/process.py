@@ -3,21 +3,34 @@
 The tree is kept by `operable.proc.tree.keeper`: what the command starts, daemons included, ends when it ends, when its
 time is up, when it prints too much, and when this process is killed. What could not be started is a result too, without
 an exit code and with the reason, because a workflow goes on with its failure handlers.
+
+`check` runs the `verify` step of a task: a shell line that says whether the work is really done.
 """
 
 import os
 import signal
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from operable.flow.canonical import hash_text
+from operable.flow.errors import FlowError
+from operable.flow.run.enclosure import TaskEnclosure
 from operable.kernel.errors import Fail
 from operable.proc.child import Child, ChildEnd
 from operable.proc.command import PreparedCommand
+from operable.proc.reactor import Reactor
 from operable.proc.run import CommandOutput, supervise
 from operable.proc.tree.escalation import DEADLINE, Graces
 
 # stdout and stderr together, as other runners of these manifests have it.
 OUTPUT_LIMIT = 10 * 1024 * 1024
+_STOPPED = "stopped"
+_STOP_POLL = 0.2  # seconds; a person who cancels does not notice it
 _SHELL_SIGNALS = 128  # a sandbox reports a command that a signal ended as a shell does
+Json = dict[str, Any]
+_SHELL = "/bin/sh"
+_OUTPUT_LIMIT = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +57,12 @@ def run_command(
     timeout: float | None = None,
     limit: int = OUTPUT_LIMIT,
     graces: Graces | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> TaskResult:
-    """Run and wait. An interrupt of this process ends the tree before it goes on."""
+    """Run and wait. An interrupt of this process ends the tree before it goes on.
+
+    `stop` is asked several times a second, in this thread; once it is true, the tree is ended.
+    """
     capture = _Capture(limit)
     try:
         given = None if stdin is None else stdin.encode("utf-8")
@@ -69,6 +86,8 @@ def run_command(
             if timeout is not None:
                 # Other runners of these manifests end a task with SIGTERM, and tasks are written for that.
                 run.reactor.call_later(timeout, capture.out_of_time)
+            if stop is not None:
+                capture.watch(run.reactor, stop)
             capture.end = run.wait()
     except Fail as problem:
         return TaskResult(problem=problem.message)
@@ -100,12 +119,21 @@ class _Capture:
             if self.child is not None:
                 self.child.kill("limit")
 
+    def watch(self, reactor: Reactor, stop: Callable[[], bool]) -> None:
+        """Ask whether to stop, now and again."""
+        if not stop():
+            reactor.call_later(_STOP_POLL, lambda: self.watch(reactor, stop))
+        elif self.child is not None:
+            self.child.terminate(_STOPPED)
+
     def out_of_time(self) -> None:
         if self.child is not None:
             self.child.terminate(DEADLINE)
 
     @property
     def problem(self) -> str | None:
+        if self.end is not None and self.end.cause == _STOPPED:
+            return "it was cancelled"
         return f"it printed more than {self._limit} bytes and was ended" if self._too_much else None
 
     def output(self) -> CommandOutput:
@@ -137,3 +165,46 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"SIG{number}"
+
+
+# The `verify` step of a task: a shell line that says whether the work is really done.
+# It runs where the task ran (same folder, same enclosure) with the task's environment but without its credentials, and
+# only after the task itself succeeded. What it printed goes to the caller; records and errors carry hashes of it.
+def check(
+    verify: Mapping[str, Any], *, cwd: str, environment: Mapping[str, str], enclosure: TaskEnclosure
+) -> TaskResult:
+    """Run the step. A step that could not be run has not passed."""
+    command = PreparedCommand(("sh", "-c", verify["shell"]), _SHELL, dict(environment), cwd)
+    try:
+        wrapped = enclosure.wrap(command)
+    except FlowError:
+        raise
+    except Fail as problem:
+        return TaskResult(problem=problem.message)
+    return run_command(wrapped, timeout=float(verify["timeout_seconds"]), limit=_OUTPUT_LIMIT)
+
+
+def shown(ran: TaskResult) -> Json:
+    """The step for the caller."""
+    return {
+        "passed": ran.ok,
+        "exit_code": ran.exit_code,
+        "stdout": ran.stdout,
+        "stderr": ran.stderr,
+        "timed_out": ran.timed_out,
+        "duration_ms": ran.duration_ms,
+        "stdout_bytes": len(ran.stdout.encode("utf-8", "surrogatepass")),
+        "stderr_bytes": len(ran.stderr.encode("utf-8", "surrogatepass")),
+    }
+
+
+def recorded(ran: TaskResult) -> Json:
+    """The step for records: hashes in place of what it printed."""
+    kept = {name: value for name, value in shown(ran).items() if name not in ("stdout", "stderr")}
+    return {**kept, "stdout_hash": hash_text(ran.stdout), "stderr_hash": hash_text(ran.stderr)}
+
+
+def complaint(ran: TaskResult) -> str:
+    code = "none" if ran.exit_code is None else ran.exit_code
+    why = " (timed out)" if ran.timed_out else ""
+    return f"Verify command failed (exit {code}){why}"

@@ -6,8 +6,11 @@ program could enforce it: `network: none` needs an agent without egress, `strict
 workspace is inside. Credentials reach the agent as variables; it has no standard input of its own for them.
 """
 
+import json
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +18,7 @@ import msgspec
 
 from operable.flow.errors import FlowError
 from operable.flow.manifest.inheritance import first, merged_model_policy
-from operable.flow.run import postconditions
+from operable.flow.run import process
 from operable.flow.run.budgets import agent_budget, over_cost
 from operable.flow.run.credentials import Materialised
 from operable.flow.run.enclosure import constraints, enclosed, switched_off, unavailable
@@ -25,29 +28,35 @@ from operable.kernel.errors import Fail
 from operable.wire.events import AgentError, TextDelta, TurnEnd, UsageUpdate
 
 if TYPE_CHECKING:
+    from operable.flow.run.options import ExecOptions
     from operable.host.agent_cli import AgentCliHandle
     from operable.host.policy.rules import Policy
+    from operable.host.session.approvals import Ask
+    from operable.host.sync import SyncSession
 
 DEFAULT_AGENT = "operable-agent"
+_QUESTION = 4000  # characters of a question that a person is shown
+_STOP_POLL = 0.2  # seconds; a person who cancels does not notice it
+_READING_MANIFESTS = threading.Lock()
 _READING = ("kind:read", "kind:search", "kind:think")
 
 
 class PromptWork:
     """One turn of an agent. Which agent, and whether the contract can be held, is decided before anything is spent."""
 
-    def __init__(self, execution: Execution, agent: str | None, policy: "Policy | str | None") -> None:
-        self._it = execution
+    def __init__(self, execution: Execution, options: "ExecOptions") -> None:
+        self._it, self._options = execution, options
         task = execution.selected.task
-        named = agent or task["target"].get("agent_id")
-        self._name = DEFAULT_AGENT if named in (None, "main") else str(named)
+        self._name = options.agent or agent_of(task["target"].get("agent_id"))
         execution.agent = self._name
-        self._policy = _rules(task, policy)
+        self._policy = _rules(task, options.policy)
         try:
-            self._agent = _found(self._name, execution.caller.cwd)
+            self._agent = find_agent(self._name, execution.caller.cwd)
         except Fail as problem:
             raise FlowError(
                 "no_runtime", f"the agent of this task cannot be used: {problem.message}"
             ) from None
+        self._choices = _choices(execution, self._agent)
         _hold(execution, self._agent)
 
     def run(self, given: Materialised) -> TaskResult:
@@ -81,29 +90,74 @@ class PromptWork:
         with enclosed(
             it.contract, cwd=bound.cwd, base=it.caller.cwd, environment=bound.environment
         ) as enclosure:
-            return postconditions.check(
-                verify, cwd=bound.cwd, environment=bound.environment, enclosure=enclosure
-            )
+            return process.check(verify, cwd=bound.cwd, environment=bound.environment, enclosure=enclosure)
 
     def _turn(self, given: Materialised) -> "_Said":
         from operable.host.start.options import StartOptions
 
-        it = self._it
+        it, chosen = self._it, self._options
         task = it.selected.task
         timeout = None if it.bound.timeout_ms is None else it.bound.timeout_ms / 1000
         options = StartOptions(
             workspace=it.caller.cwd,
             policy=self._policy,
+            on_ask=None if chosen.on_ask is None else self._ask,
             model=merged_model_policy(it.selected.workflow, task)["model"],
-            env=dict(given.environment),
+            options=self._choices,
+            env={**given.environment, **chosen.environment},
             budget=agent_budget(task, it.contract),
             label=f"flow {it.execution_id}",
+            resume=chosen.resume,
         )
         with self._agent.start_sync(options) as session:
+            it.session = {"session_id": session.id, "agent_session_id": None}
             said = _Said()
-            for event in session.send(task["prompt"], timeout=timeout):
-                said.hear(event)
+            with _stoppable(session, chosen.stop):
+                for event in session.send(chosen.context + task["prompt"], timeout=timeout):
+                    said.hear(event)
+            it.session["agent_session_id"] = session.agent_session_id
         return said
+
+    def _ask(self, ask: "Ask") -> Any:
+        """Hand a question on. What a person is shown has no secrets, and is bounded."""
+        assert self._options.on_ask is not None  # noqa: S101 - it is given to the session only then
+        return self._options.on_ask(ask, self._it.mask.text(_worded(ask))[:_QUESTION])
+
+
+def agent_of(agent_id: str | None) -> str:
+    """The agent that a task names."""
+    return DEFAULT_AGENT if agent_id in (None, "main") else agent_id
+
+
+def _worded(ask: "Ask") -> str:
+    shown = (
+        ""
+        if ask.arguments in (None, {})
+        else f" {json.dumps(ask.arguments, ensure_ascii=False, default=str)}"
+    )
+    return f"{ask.kind}: {ask.tool or ask.text}{shown}"
+
+
+@contextmanager
+def _stoppable(session: "SyncSession", stop: Callable[[], bool] | None) -> Iterator[None]:
+    """Cancel the running turn once `stop` is true."""
+    if stop is None:
+        yield
+        return
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(_STOP_POLL):
+            if stop():
+                session.cancel()
+                return
+
+    watcher = threading.Thread(target=watch, name="stop-of-a-turn", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
 
 
 @dataclass(slots=True)
@@ -129,20 +183,23 @@ class _Said:
             case TurnEnd(reason=reason, usage=usage):
                 self.reason = reason
                 if usage is not None:
-                    told = msgspec.structs.asdict(usage)
-                    cost = first(told.pop("cost_usd"), (self.usage or {}).get("cost_usd"))
-                    self.usage = {**told, "cost_usd": cost}
+                    counts = msgspec.structs.asdict(usage)
+                    cost = first(counts.pop("cost_usd"), (self.usage or {}).get("cost_usd"))
+                    self.usage = {**counts, "cost_usd": cost}
 
 
-def _found(name: str, workspace: str) -> "AgentCliHandle":
+def find_agent(name: str, workspace: str) -> "AgentCliHandle":
+    """The agent of this name. Raises Fail if it does not exist, or is not trusted."""
     from operable.host.agent_cli import define_agent_cli
     from operable.host.launch.discover import Discovery
     from operable.host.launch.ledger import Ledger
     from operable.host.launch.places import Places
 
-    found = Discovery.default(Ledger(Places.default().ledger), project=workspace).find(name)
-    found.require_trusted()
-    return define_agent_cli(found.path, trusted=True)
+    # One at a time: threads that read their first manifests at once were seen to hang in msgspec, which learns a type once.
+    with _READING_MANIFESTS:
+        found = Discovery.default(Ledger(Places.default().ledger), project=workspace).find(name)
+        found.require_trusted()
+        return define_agent_cli(found.path, trusted=True)
 
 
 def _rules(task: Mapping[str, Any], policy: "Policy | str | None") -> "Policy":
@@ -157,6 +214,20 @@ def _rules(task: Mapping[str, Any], policy: "Policy | str | None") -> "Policy":
         denied = tuple(rule for rule in chosen.rules if rule.effect == DENY)
         return rules(allow=_READING).with_rules(denied)
     return chosen
+
+
+def _choices(it: Execution, agent: "AgentCliHandle") -> dict[str, Any]:
+    """Options of the agent for what the task declares of its model; FlowError if the agent has no such option."""
+    policy = merged_model_policy(it.selected.workflow, it.selected.task)
+    wanted = {name: policy[name] for name in ("provider", "thinking") if policy[name] is not None}
+    known = {option.id for option in agent.manifest.options or ()}
+    missing = [f"model_policy.{name}" for name in wanted if name not in known]
+    if (it.selected.task.get("session") or {}).get("preferred_key") is not None:
+        missing += [] if agent.manifest.capabilities.resumable else ["session.preferred_key"]
+    if missing:
+        message = f"agent {agent.id} cannot be given {' and '.join(missing)}"
+        raise FlowError("unsupported_capability", message)
+    return wanted
 
 
 def _hold(it: Execution, agent: "AgentCliHandle") -> None:

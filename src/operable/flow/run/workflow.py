@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from operable.flow.audit.record import ending
 from operable.flow.compile.plan import approval_policy, normal_shell
 from operable.flow.compile.target import require_valid
 from operable.flow.errors import FlowError, invalid_argument
@@ -20,7 +21,8 @@ from operable.flow.manifest.inheritance import first
 from operable.flow.manifest.selection import Selected, workflow_of
 from operable.flow.run.budgets import check_fanout, check_queue
 from operable.flow.run.caller import Caller
-from operable.flow.run.executor import ExecOptions, execute_selected
+from operable.flow.run.executor import execute_selected, record_refusal
+from operable.flow.run.options import ExecOptions
 from operable.flow.run.triggers import chosen_roots, condition_holds, graph
 
 Json = dict[str, Any]
@@ -135,23 +137,13 @@ class WorkflowRun:
         try:
             answer = execute_selected(self.select(task["id"]), self._caller, self._options.each)
         except FlowError as problem:
-            error = {"message": problem.message, "code": problem.flow_code, **problem.details}
-            return {
-                **record,
-                "execution_id": problem.details.get("execution_id"),
-                "error": error,
-                "status": "failed",
-                "reason": problem.message,
-            }
-        code = answer["result"]["exit_code"]
+            return {**record, **_failure(problem)}
         return {
             **record,
             "execution_id": answer["execution_id"],
             "execution": answer,
             "status": "success" if answer["ok"] else "failed",
-            "reason": None
-            if answer["ok"]
-            else f"task exited with code {'unknown' if code is None else code}",
+            "reason": None if answer["ok"] else f"task ended: {ending(answer['result'])}",
         }
 
     def _triggered(self, task: Json, record: Json) -> Iterator[Json]:
@@ -181,12 +173,8 @@ class WorkflowRun:
             self._push(child, float(delay), outcome=outcome)
 
     def _refused(self, task_id: str, outcome: str, problem: FlowError) -> Json:
-        return {
-            **self._record(task_id, outcome),
-            "error": {"message": problem.message, "code": problem.flow_code, **problem.details},
-            "status": "failed",
-            "reason": problem.message,
-        }
+        told = record_refusal(self.select(task_id), self._caller, self._options.each, problem)
+        return {**self._record(task_id, outcome), **_failure(told)}
 
     def _push(self, task_id: str, delay: float, **facts: Any) -> None:
         ready = time.monotonic() + delay
@@ -217,9 +205,9 @@ class WorkflowRun:
     def _record(self, task_id: str, outcome: str | None, *, matched: bool | None = None) -> Json:
         task = self._graph.tasks[task_id]
         trigger = task.get("trigger")
-        told = None
+        reported = None
         if trigger is not None:
-            told = {
+            reported = {
                 **trigger_of(trigger),
                 "matched": None if outcome is None else matched,
                 "parent_outcome": outcome,
@@ -230,7 +218,7 @@ class WorkflowRun:
             "selected_as_root": task_id in self._is_root,
             "invocation": invocation_of(task),
             "command": command_of(task, self._caller.cwd),
-            "trigger": told,
+            "trigger": reported,
             "execution_id": None,
             "execution": None,
             "error": None,
@@ -270,6 +258,15 @@ def run(manifest: Any, caller: Caller, options: RunOptions | None = None, *, dry
     for _ in found:
         pass
     return found.result()
+
+
+def _failure(problem: FlowError) -> Json:
+    return {
+        "execution_id": problem.details.get("execution_id"),
+        "error": {"message": problem.message, "code": problem.flow_code, **problem.details},
+        "status": "failed",
+        "reason": problem.message,
+    }
 
 
 def _unmatched(trigger: Json, outcome: str, stdout: str) -> str | None:

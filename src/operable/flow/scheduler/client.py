@@ -58,7 +58,7 @@ def invocation_of(
 
 
 def _node(environment: Mapping[str, str]) -> str:
-    from operable.proc.executable import resolve
+    from operable.proc.command import resolve
 
     try:
         return resolve("node", env=dict(environment))
@@ -125,14 +125,13 @@ class SchedulerClient:
         if result.status != 0:
             reason, code = _reason(result.stdout, result.stderr)
             message = reason or f"Scheduler command failed ({result.status}): {shown}"
-            told: dict[str, Any] = {"scheduler_code": code} if code else {}
-            raise FlowError("scheduler_error", redact_text(message)[:_MESSAGE_LIMIT], **told)
+            details: dict[str, Any] = {"scheduler_code": code} if code else {}
+            raise FlowError("scheduler_error", redact_text(message)[:_MESSAGE_LIMIT], **details)
         return _answer(result.stdout, shown)
 
     def _command(self, arguments: list[str]) -> Any:
-        from operable.proc.command import PreparedCommand
+        from operable.proc.command import PreparedCommand, resolve
         from operable.proc.environment import environment
-        from operable.proc.executable import resolve
 
         extra = {"SCHEDULER_DB": os.path.join(self.cwd, self.db_path)} if self.db_path else None
         variables = environment(extra, inherit=_INHERITED, source=self.environment)

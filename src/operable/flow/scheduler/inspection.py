@@ -1,6 +1,8 @@
 """Reading what a backend contains, straight from its database: newest first, filtered, paged, masked.
 
 Looking changes nothing and delays no other process (`operable.state.sqlite`). A query that takes too long is ended.
+
+`BY_TARGET` lists the entities of each backend, their tables, and the column by which the newest come first.
 """
 
 import base64
@@ -11,15 +13,18 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from operable.flow.canonical import spelled
 from operable.flow.errors import invalid_argument
 from operable.flow.manifest.findings import js_trim
 from operable.flow.manifest.inheritance import Json
 from operable.flow.operation import truthy
-from operable.flow.scheduler.entities import BY_TARGET, Entity
+from operable.flow.scheduler.job_rows import JobReader
+from operable.flow.scheduler.job_store import open_jobs
+from operable.state.database import is_shared
 from operable.state.sqlite import read_database
 
 LIMIT = 20
@@ -27,14 +32,39 @@ _QUERY_TIMEOUT = 30.0
 _STEPS = 10_000  # instructions of SQLite between two looks at the clock: about a millisecond
 _MOST = 2**62  # what SQLite can count
 SANITIZE = ("none", "basic")
-
-
 # Terminal sequences: CSI (also as one C1 character), and OSC up to its end.
 _TERMINAL = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|(?:\x1b\]|\x9d)[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _FENCE, _BROKEN_FENCE = "```", "``\u2060`"
+
+
+class Entity(NamedTuple):
+    """`documents` are columns of our own that contain JSON, shown as what they spell."""
+
+    table: str
+    newest: str
+    documents: tuple[str, ...] = ()
+
+
+# In the order in which descriptions list them.
+ENTITIES = {
+    "jobs": Entity("jobs", "created_at"),
+    "runs": Entity("runs", "started_at"),
+    "queue": Entity("job_dispatch_queue", "created_at"),
+    "approvals": Entity("approvals", "requested_at"),
+    "evidence": Entity("evidence_records", "created_at"),
+    "artifacts": Entity("handoff_artifacts", "created_at"),
+    "events": Entity("runtime_events", "id"),
+    "provider_sessions": Entity("provider_sessions", "updated_at"),
+    "credential_presentations": Entity("credential_presentations", "created_at"),
+}
+OF_OPERABLE = {
+    "jobs": Entity("jobs", "updated_at", ("document",)),
+    "applies": Entity("applies", "id", ("actions",)),
+}
+BY_TARGET = {"openclaw-scheduler": ENTITIES, "operable": OF_OPERABLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +161,8 @@ def inspect(path: str | None, asked: Inspection) -> Json:
     """The documented result; FlowError when the database is not there or has no such thing."""
     if not path:
         raise invalid_argument("Missing scheduler database path. Pass dbPath or configure a default.")
-    try:
-        regular = stat.S_ISREG(os.stat(path).st_mode)
-    except (OSError, ValueError):
-        raise invalid_argument(f"Scheduler database not found: {path}") from None
-    if not regular:
-        raise invalid_argument(f"Refusing to use a non-regular file: {path}")
     entity = BY_TARGET[asked.target][asked.entity]
-    try:
-        rows = read_database(path, lambda connection: _rows(connection, entity, asked))
-    except sqlite3.Error as problem:
-        raise invalid_argument(f"The database {path} cannot be read: {problem}") from None
+    rows = _shared_rows(path, entity, asked) if is_shared(path) else _file_rows(path, entity, asked)
     items = [_item(row, entity, asked) for row in rows]
     return {
         "ok": True,
@@ -150,6 +171,40 @@ def inspect(path: str | None, asked: Inspection) -> Json:
         "count": len(items),
         "items": items,
     }
+
+
+def _shared_rows(url: str, entity: Entity, asked: Inspection) -> list[Json]:
+    """Of jobs in PostgreSQL; none if nothing was ever applied there."""
+
+    def read(reader: JobReader) -> list[Json]:
+        connection = reader.connection
+        connection.execute(f"SET LOCAL statement_timeout = {round(_QUERY_TIMEOUT * 1000)}")
+        columns = connection.execute(
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = current_schema() "
+            "AND table_name = ? AND column_name <> 'rowid' ORDER BY ordinal_position",
+            (entity.table,),
+        )
+        known = [str(name) for (name,) in columns]
+        query, values = _query(entity, asked, known)
+        if entity.table == "applies":
+            query = query.replace("rowid", "id")
+        return [dict(zip(known, row, strict=True)) for row in connection.execute(query, values)]
+
+    with closing(open_jobs(url)) as store:
+        return store.read(read) or []
+
+
+def _file_rows(path: str, entity: Entity, asked: Inspection) -> list[Json]:
+    try:
+        regular = stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        raise invalid_argument(f"Scheduler database not found: {path}") from None
+    if not regular:
+        raise invalid_argument(f"Refusing to use a non-regular file: {path}")
+    try:
+        return read_database(path, lambda connection: _rows(connection, entity, asked))
+    except sqlite3.Error as problem:
+        raise invalid_argument(f"The database {path} cannot be read: {problem}") from None
 
 
 def _rows(connection: sqlite3.Connection, entity: Entity, asked: Inspection) -> list[Json]:
@@ -161,7 +216,13 @@ def _rows(connection: sqlite3.Connection, entity: Entity, asked: Inspection) -> 
         raise invalid_argument(
             f"The database has no table {entity.table}, so there is no {asked.entity} in it"
         )
-    conditions, values = [], []
+    query, values = _query(entity, asked, known)
+    return [dict(zip(known, row, strict=True)) for row in connection.execute(query, values)]
+
+
+def _query(entity: Entity, asked: Inspection, known: list[str]) -> tuple[str, list[Any]]:
+    conditions: list[str] = []
+    values: list[Any] = []
     for name, wanted in asked.where.items():
         if name not in known:
             raise invalid_argument(f"{asked.entity} have no column {name}; they have: {', '.join(known)}")
@@ -173,11 +234,9 @@ def _rows(connection: sqlite3.Connection, entity: Entity, asked: Inspection) -> 
     newest = f"{_quoted(entity.newest)} DESC, " if entity.newest in known else ""
     chosen = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     # Only columns that the table has are named, each quoted; values are bound.
-    query = f"SELECT * FROM {entity.table}{chosen} ORDER BY {newest}rowid DESC LIMIT ? OFFSET ?"  # noqa: S608
-    return [
-        dict(zip(known, row, strict=True))
-        for row in connection.execute(query, (*values, asked.limit, asked.offset))
-    ]
+    shown = ", ".join(map(_quoted, known))
+    query = f"SELECT {shown} FROM {entity.table}{chosen} ORDER BY {newest}rowid DESC LIMIT ? OFFSET ?"  # noqa: S608
+    return query, [*values, asked.limit, asked.offset]
 
 
 def _quoted(name: str) -> str:

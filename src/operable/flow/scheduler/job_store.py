@@ -1,32 +1,45 @@
-"""The jobs of Operable's own engine: one SQLite file that contains applied jobs, their manifests, and what each apply did.
+"""The jobs of Operable's own engine: applied jobs, their manifests, and what each apply did.
+
+They are in one SQLite file of a home, or in the schema `operable_jobs` of a PostgreSQL database, where workers of other
+machines see them. Both have the same tables.
 
 An apply is one transaction: either all of it is there, or nothing, also after kill -9 and with a full disk. Two
 processes that apply at once do so one after the other. The file is private (0600), in write-ahead mode, and appears
-under its name only when it is complete; a symbolic link in its place is refused, and so is a file that another version
+under its name only when it is complete; a symbolic link in its place is refused, and so is a store that another version
 wrote. A manifest is kept as long as a job refers to it, because the engine takes from it what job documents do not show:
 environment, standard input and the configuration of providers.
 """
 
-import json
 import os
 import sqlite3
 import stat
 import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from typing import Protocol, TypeVar
 
-from operable.flow.canonical import canonical_text
 from operable.flow.errors import FlowError
 from operable.flow.home import paths, private_folder, require_folder
 from operable.flow.manifest.inheritance import Json
+from operable.flow.scheduler.job_rows import JobReader, Transaction
+from operable.kernel.errors import Fail
 from operable.state.atomic import link_new
+from operable.state.database import (
+    SqliteConnection,
+    StoreConnection,
+    create_schema,
+    is_shared,
+    open_database,
+)
 from operable.state.sqlite import read_database
 
 VERSION = 1
+VARIABLE = "OPERABLE_DATABASE"
+SCHEMA = "operable_jobs"
+_Result = TypeVar("_Result")
 # An apply holds the lock for milliseconds; with ten thousand tasks on a busy machine it may be half a minute.
 _BUSY_TIMEOUT = 60.0
-_SCHEMA = """
+_TABLES = """
 CREATE TABLE manifests (digest TEXT PRIMARY KEY, text TEXT NOT NULL, stored_at TEXT NOT NULL) STRICT;
 CREATE TABLE jobs (
     id TEXT PRIMARY KEY, workflow_id TEXT NOT NULL, task_id TEXT NOT NULL, name TEXT NOT NULL, enabled INTEGER NOT NULL,
@@ -37,10 +50,18 @@ CREATE INDEX jobs_of_a_workflow ON jobs (workflow_id);
 CREATE TABLE applies (
     id INTEGER PRIMARY KEY, applied_at TEXT NOT NULL, manifest_digest TEXT NOT NULL, actions TEXT NOT NULL) STRICT;
 """
+# The same for PostgreSQL, and what SQLite has by itself: the version, and the order in which rows were written.
+_NUMBERED = "BIGINT GENERATED ALWAYS AS IDENTITY"
+_SHARED_TABLES = "CREATE TABLE meta (version BIGINT NOT NULL); " + (
+    _TABLES.replace(") STRICT", ")")
+    .replace("id INTEGER PRIMARY KEY", f"id {_NUMBERED} PRIMARY KEY")
+    .replace("INTEGER", "BIGINT")
+    .replace("CREATE TABLE jobs (", f"CREATE TABLE jobs (rowid {_NUMBERED},")
+)
 
 
 def store_path(home: str, given: str | None = None, *, cwd: str) -> str:
-    """Where the jobs are: what the caller says, else the home's own file."""
+    """The file of the jobs: what the caller says, else the home's own."""
     if given:
         return os.path.abspath(os.path.join(cwd, given))
     state = paths(home)["state"]
@@ -49,122 +70,141 @@ def store_path(home: str, given: str | None = None, *, cwd: str) -> str:
     return os.path.join(state, "jobs.db")
 
 
-class Transaction:
-    """What can be read and written while no other process writes."""
+def jobs_address(
+    environment: Mapping[str, str],
+    home: str,
+    *,
+    path: str | None = None,
+    database: str | None = None,
+    cwd: str,
+) -> str:
+    """Where the jobs are: a file that was named, else the database of the engine if it is a server, else the home's file."""
+    shared = database or environment.get(VARIABLE) or ""
+    if path is None and is_shared(shared):
+        return shared
+    return store_path(home, path, cwd=cwd)
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._now = now()
 
-    def jobs(self) -> list[Json]:
-        return read_jobs(self._connection)
+class JobStore(Protocol):
+    """One store of jobs. Its methods may be called from any thread."""
 
-    def keep_manifest(self, digest: str, manifest: Json) -> None:
-        self._connection.execute(
-            "INSERT OR IGNORE INTO manifests VALUES (?, ?, ?)", (digest, canonical_text(manifest), self._now)
-        )
+    def read(self, query: Callable[[JobReader], _Result]) -> _Result | None:
+        """What the query returns. Returns None if nothing was ever applied; nothing is made."""
 
-    def write(self, job: Json, digest: str, stored: Json | None) -> None:
-        """A job under its own id; `stored` is the one that it continues, under the same id or another."""
-        revision, created = 1, self._now
-        if stored is not None:
-            revision, created = stored["revision"] + 1, stored["created_at"]
-            self.remove(stored["id"])
-        row = {
-            "id": job["id"],
-            **job["source"],
-            # For those who query; the document has it exactly, also with lone surrogates, which SQLite does not take.
-            "name": job["name"].encode("utf-8", "replace").decode(),
-            "enabled": int(job["enabled"]),
-            "invocation_mode": job["invocation"]["mode"],
-            "parent_id": job["parent_id"],
-            "document": canonical_text(job),
-            "manifest_digest": digest,
-            "revision": revision,
-            "created_at": created,
-            "updated_at": self._now,
-        }
-        places = ", ".join(f":{name}" for name in row)
-        self._connection.execute(f"INSERT INTO jobs ({', '.join(row)}) VALUES ({places})", row)  # noqa: S608 - our names
+    def writing(self) -> AbstractContextManager[Transaction]:
+        """One transaction; what happens in the block happens as a whole when it ends, or not at all."""
 
-    def remove(self, job_id: str) -> None:
-        self._connection.execute("DELETE FROM jobs WHERE id = ?", (job_id,))
+    def close(self) -> None: ...
 
-    def record(self, digest: str, actions: list[Json]) -> None:
-        """Note what was done, and forget manifests that no job needs any more."""
-        self._connection.execute(
-            "INSERT INTO applies (applied_at, manifest_digest, actions) VALUES (?, ?, ?)",
-            (self._now, digest, canonical_text(actions)),
-        )
-        self._connection.execute(
-            "DELETE FROM manifests WHERE digest NOT IN (SELECT manifest_digest FROM jobs)"
-        )
+
+def open_jobs(address: str) -> JobStore:
+    return SharedJobs(address) if is_shared(address) else FileJobs(address)
+
+
+def stored_jobs(address: str) -> list[Json]:
+    """Every job; none when there is no store yet, and none is made."""
+    with closing(open_jobs(address)) as store:
+        return store.read(JobReader.jobs) or []
 
 
 @contextmanager
-def writing(path: str) -> Iterator[Transaction]:
-    """One transaction; what happens in the block happens as a whole when it ends, or not at all."""
+def writing(address: str) -> Iterator[Transaction]:
+    """One transaction of the store at this address, which is made if it is not there."""
+    with closing(open_jobs(address)) as store, store.writing() as transaction:
+        yield transaction
+
+
+class FileJobs:
+    """Jobs in one SQLite file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def read(self, query: Callable[[JobReader], _Result]) -> _Result | None:
+        if not os.path.lexists(self._path):
+            return None
+        require_regular(self._path)
+
+        def read(connection: sqlite3.Connection) -> _Result:
+            _require_known(connection, self._path)
+            return query(JobReader(SqliteConnection(connection)))
+
+        try:
+            return read_database(self._path, read)
+        except sqlite3.Error as problem:
+            raise FlowError(
+                "scheduler_error", f"The job store {self._path} cannot be read: {problem}"
+            ) from None
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        try:
+            _make(self._path)
+            with closing(_connect(self._path)) as connection:
+                connection.execute("PRAGMA synchronous = FULL")
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    _require_known(connection, self._path)
+                    yield Transaction(SqliteConnection(connection))
+                    connection.execute("COMMIT")
+                except BaseException:
+                    if connection.in_transaction:
+                        connection.execute("ROLLBACK")
+                    raise
+        except sqlite3.Error as problem:
+            raise FlowError(
+                "scheduler_error", f"The job store {self._path} cannot be written: {problem}"
+            ) from None
+
+    def close(self) -> None:
+        """Connections are opened for one call each."""
+
+
+class SharedJobs:
+    """Jobs in PostgreSQL. Writers come one after the other; readers see the last apply that is complete."""
+
+    def __init__(self, url: str) -> None:
+        self._database = open_database(url, SCHEMA)
+        self._known = False  # whether the tables are there, and of our version
+
+    def read(self, query: Callable[[JobReader], _Result]) -> _Result | None:
+        with _reported(), self._database.snapshot() as connection:
+            if not self._known and not self._check(connection):
+                return None
+            return query(JobReader(connection))
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        with _reported(), self._database.transaction() as connection:
+            connection.lock(f"{SCHEMA} apply")
+            if not self._check(connection):
+                create_schema(connection, SCHEMA)
+                for statement in filter(str.strip, _SHARED_TABLES.split(";")):
+                    connection.execute(statement)
+                connection.execute("INSERT INTO meta VALUES (?)", (VERSION,))
+            yield Transaction(connection)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _check(self, connection: StoreConnection) -> bool:
+        ((found,),) = connection.execute("SELECT to_regclass(?) IS NOT NULL", (f"{SCHEMA}.meta",))
+        if found:
+            ((version,),) = connection.execute("SELECT version FROM meta")
+            _require_version(version, self._database.address)
+            self._known = True
+        return bool(found)
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """A database that does not answer is a failure of a flow; what the block raises itself passes."""
     try:
-        _make(path)
-        with closing(_connect(path)) as connection:
-            connection.execute("PRAGMA synchronous = FULL")
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                _require_known(connection, path)
-                yield Transaction(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-    except sqlite3.Error as problem:
-        raise FlowError("scheduler_error", f"The job store {path} cannot be written: {problem}") from None
-
-
-def stored_jobs(path: str) -> list[Json]:
-    """Every job; none when there is no store yet, and none is made."""
-    if not os.path.lexists(path):
-        return []
-    require_regular(path)
-
-    def read(connection: sqlite3.Connection) -> list[Json]:
-        _require_known(connection, path)
-        return read_jobs(connection)
-
-    try:
-        return read_database(path, read)
-    except sqlite3.Error as problem:
-        raise FlowError("scheduler_error", f"The job store {path} cannot be read: {problem}") from None
-
-
-def read_jobs(connection: sqlite3.Connection) -> list[Json]:
-    names = (
-        "id workflow_id task_id name enabled parent_id document manifest_digest revision created_at".split()
-    )
-    rows = connection.execute(f"SELECT {', '.join(names)} FROM jobs ORDER BY rowid")  # noqa: S608 - our own names
-    found = []
-    for row in rows:
-        job: Json = dict(zip(names, row, strict=True))
-        job["document"] = _document(job)
-        job["name"] = job["document"]["name"]
-        found.append(job)
-    return found
-
-
-def _document(job: Json) -> Json:
-    """FlowError when it is not what an apply wrote: comparing with it would say anything."""
-    try:
-        found = json.loads(job["document"])
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("name"), str) or found.get("id") != job["id"]:
-        message = f"The job {job['id']} in the job store is damaged: its document is not one of a job"
-        raise FlowError("scheduler_error", message)
-    return found
-
-
-def now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        yield
+    except FlowError:
+        raise
+    except Fail as error:
+        raise FlowError("store_unavailable", error.message) from error
 
 
 def require_regular(path: str) -> None:
@@ -188,7 +228,7 @@ def _make(path: str) -> None:
         os.close(descriptor)
         with closing(_connect(draft)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+            connection.executescript(f"BEGIN; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
         link_new(draft, path)
     except FileExistsError:
         require_regular(path)  # another process was faster
@@ -211,6 +251,10 @@ def _connect(path: str) -> sqlite3.Connection:
 
 def _require_known(connection: sqlite3.Connection, path: str) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
+    _require_version(version, path)
+
+
+def _require_version(version: int, shown: str) -> None:
     if version != VERSION:
-        message = f"The job store {path} is of version {version}; this program knows version {VERSION}"
+        message = f"The job store {shown} is of version {version}; this program knows version {VERSION}"
         raise FlowError("unsupported_capability", message)

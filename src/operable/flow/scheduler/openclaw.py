@@ -213,8 +213,8 @@ def _write(prepared: Prepared, client: SchedulerClient, options: ApplyOptions) -
             _write_one(step, client, prepared.version)
         except FlowError as problem:
             left = [each.report() for each in steps[position:]]
-            told = {**problem.details, "actions": done, "not_applied": left}
-            raise problem.restated(problem.message, **told) from None
+            details = {**problem.details, "actions": done, "not_applied": left}
+            raise problem.restated(problem.message, **details) from None
         done.append(_reported(step, options))
 
 
@@ -237,14 +237,14 @@ def _adopt(step: JobStep, client: SchedulerClient, spec: Json) -> None:
     try:
         client.delete(old)
     except FlowError as problem:
-        told = f'Failed to adopt legacy row "{old}" to stable id "{step.job_id}"'
+        failure = f'Failed to adopt legacy row "{old}" to stable id "{step.job_id}"'
         try:
             client.delete(step.job_id)
         except FlowError:
             words = "the old row could not be deleted, nor the new one taken back; check both rows yourself"
-            raise FlowError("scheduler_error", f"{told}: {words}: {problem.message}") from None
+            raise FlowError("scheduler_error", f"{failure}: {words}: {problem.message}") from None
         words = "the old row could not be deleted; the new one was taken back"
-        raise FlowError("scheduler_error", f"{told}: {words}: {problem.message}") from None
+        raise FlowError("scheduler_error", f"{failure}: {words}: {problem.message}") from None
 
 
 # What is asked of a scheduler before the first write, and the order in which it takes jobs.

@@ -19,7 +19,7 @@ from operable.flow.errors import FlowError, NotAllowed, invalid_argument
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.failure_handlers import expand
 from operable.flow.manifest.inheritance import Json
-from operable.flow.run.value_commands import TaskCommands
+from operable.flow.run.caller import TaskCommands
 from operable.flow.trust.proof_verification import verify_proof
 
 ADOPT_BY = ("id", "name")

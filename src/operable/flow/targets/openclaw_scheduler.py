@@ -10,11 +10,11 @@ from operable.flow.canonical import utf16_length
 from operable.flow.compile.handoff.artifact import V4_FEATURES
 from operable.flow.compile.job.fields import BY_VERSION, MAX_LENGTHS
 from operable.flow.compile.job.record import SENTINEL_CRON, scheduler_job
-from operable.flow.compile.plan import plans
-from operable.flow.compile.redaction import shown_profiles
+from operable.flow.compile.plan import plans, shown_profiles
 from operable.flow.compile.target import Compilation, Target, invalid
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.inheritance import Json, first
+from operable.flow.manifest.tools import foreign_tools
 from operable.flow.manifest.validation import MANIFEST_VERSION, validate
 
 _DEFAULT_FIELDS = "3"
@@ -64,7 +64,7 @@ def _compile(compilation: Compilation) -> Json:
 
 def _require_storable(manifest: Json, jobs: list[Json]) -> None:
     """What the backend cannot store, or must not, with paths into the expanded manifest."""
-    errors, position = [], 0
+    errors, position = list(foreign_tools(manifest, "openclaw-scheduler")), 0
     for index, workflow in enumerate(manifest["workflows"]):
         by_id = {task["id"]: task for task in workflow["tasks"]}
         for number, task in enumerate(workflow["tasks"]):

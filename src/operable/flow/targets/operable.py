@@ -3,14 +3,14 @@
 A document says everything that decides when and how a task runs, with every default filled in and every profile merged, and
 nothing secret: environment, standard input, attributes and the configuration of providers are hashes, or left out. The
 engine takes them from the manifest, which is kept beside the jobs under its digest. What would never run (a schedule that no
-clock understands, a time zone that does not exist, triggers in a circle) is refused.
+clock understands, a time zone that does not exist, triggers in a circle) is refused, and so is what the engine cannot do.
 """
 
 from collections.abc import Iterator
 
 from operable.flow.canonical import canonical_digest
-from operable.flow.compile.plan import plans
-from operable.flow.compile.redaction import shown_identity, shown_plan, shown_profiles, shown_proof_source
+from operable.flow.compile.limits import unsupported
+from operable.flow.compile.plan import plans, shown_identity, shown_plan, shown_profiles, shown_proof_source
 from operable.flow.compile.target import Compilation, Target, declared_features, explained, invalid
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.inheritance import Json
@@ -28,7 +28,8 @@ _NOTES = {
 
 def _compile(compilation: Compilation) -> Json:
     manifest = compilation.manifest
-    errors = [{"path": path, "message": message} for path, message in unschedulable(manifest)]
+    unrunnable = (*unschedulable(manifest), *unsupported(manifest))
+    errors = [{"path": path, "message": message} for path, message in unrunnable]
     if errors:
         raise invalid({"ok": False, "errors": errors, "warnings": validate(manifest)["warnings"]})
     compiled = [

@@ -4,10 +4,10 @@ Keeps every declaration in its own words: schedules and triggers as they are, ed
 secrets. Promises nothing about execution.
 """
 
-from operable.flow.compile.plan import plans
-from operable.flow.compile.redaction import shown_plan, shown_profiles
-from operable.flow.compile.target import Compilation, Target, declared_features, explained
+from operable.flow.compile.plan import plans, shown_plan, shown_profiles
+from operable.flow.compile.target import Compilation, Target, declared_features, explained, invalid
 from operable.flow.manifest.inheritance import Json
+from operable.flow.manifest.tools import foreign_tools
 from operable.flow.manifest.validation import MANIFEST_VERSION
 
 _ALSO = dict.fromkeys("authoring planning rpc budgets identity contracts".split(), True)
@@ -18,6 +18,9 @@ _NOTES = {
 
 
 def _compile(compilation: Compilation) -> Json:
+    errors = list(foreign_tools(compilation.manifest, "standalone"))
+    if errors:
+        raise invalid({"ok": False, "errors": errors, "warnings": []})
     compiled = plans(compilation.manifest)
     output: Json = {
         "target": "standalone",

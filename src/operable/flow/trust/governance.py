@@ -2,6 +2,8 @@
 
 Each step is a function of its own, because the protocol also asks for them one by one; `execute` goes through all of them.
 Sessions hold credentials: the caller that resolves an identity releases it (`release`), also when a later step refuses.
+
+`actor_context` and `step_up` say who acts, for whom, and how strongly that was proven.
 """
 
 from collections.abc import Mapping
@@ -12,9 +14,9 @@ from operable.flow.compile.binding import identity_binding
 from operable.flow.contracts import IdentityRequest
 from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.manifest import inheritance
+from operable.flow.manifest.inheritance import first
 from operable.flow.manifest.selection import Selected
 from operable.flow.run.caller import Allowance, Bound, Caller
-from operable.flow.trust.actors import actor_context, step_up
 from operable.flow.trust.identity.sessions import (
     described_session,
     exceeds,
@@ -26,6 +28,7 @@ from operable.flow.trust.policy.authorization import Circumstances, evaluate
 from operable.flow.trust.proof_verification import verify_proof
 
 Json = dict[str, Any]
+_FACTS = ("org_id", "on_behalf_of_user_id", "delegation_grant_id", "run_id")
 
 
 @dataclass(slots=True)
@@ -52,13 +55,13 @@ class Identified:
 def prove(selected: Selected, bound: Bound, caller: Caller, allowance: Allowance) -> Json | None:
     """The verified proof; None when the task has none. Commands that give proofs learn what is to be proven."""
     proof = inheritance.effective_proof(selected.manifest, selected.workflow, selected.task)
-    told = {
+    variables = {
         "AGENTCLI_MANIFEST_DIGEST": bound.manifest_digest,
         "AGENTCLI_EFFECTIVE_TASK_HASH": bound.task_hash,
     }
     around = allowance.surroundings(selected, bound, caller)
-    around = replace(around, environment={**caller.environment, **told})
-    return verify_proof(proof, selected.original, around, variables=told)
+    around = replace(around, environment={**caller.environment, **variables})
+    return verify_proof(proof, selected.original, around, variables=variables)
 
 
 def require_proof(selected: Selected, bound: Bound, caller: Caller, allowance: Allowance) -> Json:
@@ -154,7 +157,7 @@ def authorize(
             raise invalid_argument("--require-authorization specified but no authorization block resolved")
         return None
     trust, shell = identified.trust or {}, selected.task.get("shell")
-    told = Circumstances(
+    circumstances = Circumstances(
         workflow_id=selected.workflow["id"],
         task_id=selected.task["id"],
         principal=identified.principal,
@@ -165,7 +168,7 @@ def authorize(
         actor_context=actor_of(selected, identified, proof),
         step_up=step_up(proof),
     )
-    return evaluate(authorization, told, allowance.surroundings(selected, bound, caller))
+    return evaluate(authorization, circumstances, allowance.surroundings(selected, bound, caller))
 
 
 def refuse_handoff(selected: Selected) -> None:
@@ -200,3 +203,67 @@ def enforce_trust(contract: Mapping[str, Any], trust: Mapping[str, Any] | None) 
     if enforcement == "strict":
         raise FlowError("trust_level_insufficient", message)
     return [f"{message} (advisory)"]
+
+
+# Who acts, for whom, and how strongly that was proven: the actor context and the step-up of a task.
+# Values come from the claims of a verified proof first, then from the attributes that the manifest declares. Claims of
+# a proof that was not verified count for nothing.
+def actor_context(
+    *,
+    identity: Mapping[str, Any] | None,
+    session: Mapping[str, Any] | None,
+    proof: Mapping[str, Any] | None,
+    agent_id: str | None = None,
+    principal: str | None = None,
+) -> dict[str, Any]:
+    """`identity` is the merged declaration, `principal` an explicit choice of the caller."""
+    subject = (identity or {}).get("subject") or {}
+    attributes = subject.get("attributes")
+    attributes = attributes if isinstance(attributes, Mapping) else {}
+    claims = _claims(proof)
+    resolved = (session or {}).get("subject") or {}
+    return {
+        "actor": {
+            "principal": first(principal, resolved.get("principal"), subject.get("principal")),
+            "kind": first(subject.get("kind"), resolved.get("kind")),
+            "display_name": subject.get("display_name"),
+        },
+        **{name: first(claims.get(name), attributes.get(name)) for name in _FACTS},
+        "agent_id": first(agent_id, claims.get("agent_id"), attributes.get("agent_id")),
+        "verification": {
+            "ref": first(claims.get("verification_ref"), attributes.get("verification_ref")),
+            "level": first(claims.get("verification_level"), attributes.get("verification_level")),
+            "verified_at": first(
+                claims.get("verification_verified_at"), attributes.get("verification_verified_at")
+            ),
+            "step_up_policy": first(claims.get("step_up_policy"), attributes.get("step_up_policy")),
+            "proof_verified": (proof or {}).get("verified") is True,
+            "proof_method": (proof or {}).get("method"),
+            "proof_issuer": (proof or {}).get("issuer"),
+        },
+    }
+
+
+def step_up(proof: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What a policy receives about the proof; None without one."""
+    if proof is None:
+        return None
+    claims = _claims(proof)
+    return {
+        "verified": proof.get("verified") is True,
+        "method": proof.get("method"),
+        "issuer": proof.get("issuer"),
+        "verified_at": first(claims.get("verification_verified_at"), proof.get("verified_at")),
+        "step_up_policy": claims.get("step_up_policy"),
+        "verification_ref": claims.get("verification_ref"),
+        "verification_level": claims.get("verification_level"),
+        "claims": claims or None,
+        "reason": proof.get("reason"),
+    }
+
+
+def _claims(proof: Mapping[str, Any] | None) -> dict[str, Any]:
+    if proof is None or proof.get("verified") is not True:
+        return {}
+    claims = proof.get("decoded_claims")
+    return dict(claims) if isinstance(claims, Mapping) else {}

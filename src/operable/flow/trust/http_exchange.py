@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from operable.flow.contracts import Surroundings
-from operable.flow.manifest.provider_rules import is_safe_endpoint
+from operable.flow.manifest.profile_rules import is_safe_endpoint
 
 if TYPE_CHECKING:
     import http.client

@@ -1,7 +1,7 @@
 """`value_from`: where a secret or a proof comes from, and reading it from there.
 
 A block names exactly one source: a variable of the caller's environment, a file (relative to the caller's folder), a
-literal where the schema allows it, or a command, which runs only if the caller has opted in (`value_commands`). It is
+literal where the schema allows it, or a command, which runs only if the caller has opted in (`flow.run.caller`). It is
 fetched as every secret is (`host.secret_backend`). Every failure is a `FlowError` that says which source failed and never
 what it held.
 """

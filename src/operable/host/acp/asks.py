@@ -120,8 +120,12 @@ class AcpAsks:
 
 
 def choices(offered: Any) -> tuple[Choice, ...]:
-    """The options of a request for permission, as far as they are whole; an id counts once."""
+    """The options of a request for permission, as far as they are whole; an id counts once.
+
+    An id that two kinds share is left out: it cannot be known whether it denies, allows once or always.
+    """
     found: dict[str, Choice] = {}
+    kinds: dict[str, set[str]] = {}
     for option in offered if isinstance(offered, Sequence) else ():
         if isinstance(option, dict) and isinstance(option.get("optionId"), str):
             name, kind = option.get("name"), option.get("kind")
@@ -131,7 +135,8 @@ def choices(offered: Any) -> tuple[Choice, ...]:
                 kind if isinstance(kind, str) else "",
             )
             found.setdefault(choice.id, choice)
-    return tuple(found.values())
+            kinds.setdefault(choice.id, set()).add(choice.kind)
+    return tuple(choice for choice in found.values() if len(kinds[choice.id]) == 1)
 
 
 def _named(options: tuple[Choice, ...], answer: Answer) -> Choice:

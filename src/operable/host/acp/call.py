@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from operable.host.acp.content import tool_content
+from operable.host.acp.values import tool_content
 from operable.wire import events
 from operable.wire.acp import ToolFields
 

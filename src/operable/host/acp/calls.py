@@ -17,7 +17,7 @@ import binascii
 from typing import Any, Final
 
 from operable.host.acp.call import AcpCall, Marks, contradict, joined
-from operable.host.acp.content import tool_content
+from operable.host.acp.values import tool_content
 from operable.host.arm import CallRevised, LateCall
 from operable.wire import events
 from operable.wire.acp import ToolFields

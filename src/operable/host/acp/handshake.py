@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from operable.host.acp import dialects
-from operable.host.acp.failures import AUTH_REQUIRED, UNSUPPORTED_VERSION
+from operable.host.acp.values import AUTH_REQUIRED, UNSUPPORTED_VERSION
 from operable.host.arm import Happening, NeedsAuth, Opening, PeerError
 from operable.wire.jsonrpc import RpcError, RpcLink
 
@@ -16,6 +16,7 @@ Wish = tuple[str, dict[str, Any]]
 """A request that chooses something: its method and its parameters."""
 
 _BARRIER: Final = "_operable/barrier"
+_LONGEST_CAUSE: Final = 500
 """A request that no agent knows. While it is refused, the agent goes on with what it writes."""
 _QUIET: Final = 2
 """Refusals in a row without any history between them, after which the history is over."""
@@ -66,7 +67,7 @@ class Handshake:
             other = _other_version(error, version)
             if other is None or again:
                 raise PeerError(
-                    "handshake_failed", f"The agent refused to initialize: {error.message}", error.data
+                    "handshake_failed", f"The agent refused to initialize: {_words(error)}", error.data
                 )
             self._initialize(other, again=True)
             return []
@@ -102,7 +103,7 @@ class Handshake:
     def _not_opened(self, error: RpcError) -> list[Happening]:
         if error.code != AUTH_REQUIRED:
             code = "session_refused" if self._opening.resume is None else "resume_failed"
-            raise PeerError(code, f"The agent opened no session: {error.message}", error.data)
+            raise PeerError(code, f"The agent opened no session: {_words(error)}", error.data)
         if self._opening.auth_method is None or self._logged_in:
             return [NeedsAuth(error.message, self.peer.auth_methods)]
         # Only now: an agent that is logged in already would start its login all over, in a browser.
@@ -140,7 +141,7 @@ class Handshake:
         if error is not None:
             what = chosen.get("modeId") or chosen.get("modelId") or chosen.get("configId")
             raise PeerError(
-                "select_failed", f"The agent refused to choose {what}: {error.message}", error.data
+                "select_failed", f"The agent refused to choose {what}: {_words(error)}", error.data
             )
         self.settings.chosen(chosen, result)
         self._wanted -= 1
@@ -149,6 +150,15 @@ class Handshake:
     def _opened(self) -> list[Happening]:
         self.ready = True
         return [dialects.opened(self.agent_id, self.peer, self.settings)]
+
+
+def _words(error: RpcError) -> str:
+    """What the agent says went wrong. Many say "Internal error" and put the cause into `data`."""
+    detail = (
+        error.data.get("details") or error.data.get("message") if isinstance(error.data, dict) else error.data
+    )
+    cause = " ".join(detail.split())[:_LONGEST_CAUSE] if isinstance(detail, str) else ""
+    return f"{error.message}: {cause}" if cause and cause not in error.message else error.message
 
 
 def _other_version(error: RpcError, version: int) -> int | None:

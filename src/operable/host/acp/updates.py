@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from operable.host.acp.calls import Calls
-from operable.host.acp.content import joined, media_of, text_of
 from operable.host.acp.dialects import SessionSettings
+from operable.host.acp.values import joined, media_of, text_of
 from operable.host.arm import Happening
 from operable.wire import acp, events
 from operable.wire.events import (

@@ -18,14 +18,14 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from operable.host.acp import failures
+from operable.host.acp import values
 from operable.host.acp.asks import AcpAsks
 from operable.host.acp.call import Marks
 from operable.host.acp.calls import Calls
-from operable.host.acp.content import prompt
 from operable.host.acp.handshake import Handshake
 from operable.host.acp.requests import AcpTurn, Requests
 from operable.host.acp.updates import Updates, usage_of
+from operable.host.acp.values import prompt
 from operable.host.arm import Answer, Arm, Happening, KnownSession, Message, Noise, Opening, SessionPage
 from operable.kernel.errors import Fail
 from operable.wire import acp, jsonrpc
@@ -199,7 +199,7 @@ class AcpConnection:
             turn.begun = True
         elif turn.begun and update.stop_reason == "error":
             error = jsonrpc.RpcMessage(error=update.error or {}).failure() or RpcError()
-            return self._end_turn(ERROR, "error", failed=failures.failure(error))
+            return self._end_turn(ERROR, "error", failed=values.failure(error))
         elif turn.begun:
             return self._stop(update.stop_reason, {"usage": update.usage, "_meta": update.meta})
         return []
@@ -260,7 +260,7 @@ class AcpConnection:
         if error is not None:
             if error.code == jsonrpc.REQUEST_CANCELLED and turn.cancelled:
                 return self._end_turn(CANCELLED, str(error.code))
-            return self._end_turn(ERROR, failed=failures.failure(error))
+            return self._end_turn(ERROR, failed=values.failure(error))
         if self._handshake.peer.version == 2 and "stopReason" not in result:
             turn.begun = True
             return []
@@ -268,11 +268,11 @@ class AcpConnection:
 
     def _stop(self, stop: Any, answer: Mapping[str, Any]) -> list[Happening]:
         word = stop if isinstance(stop, str) else None
-        reason = failures.REASONS.get(word or "end_turn", COMPLETED)
+        reason = values.REASONS.get(word or "end_turn", COMPLETED)
         # An agent that was asked to stop and says that it is done has not done what it was asked (opencode).
         if self._turn is not None and self._turn.cancelled and reason == COMPLETED:
             reason = CANCELLED
-        own = None if word is None or failures.REASONS.get(word) == reason else word
+        own = None if word is None or values.REASONS.get(word) == reason else word
         return self._end_turn(reason, own, answer=answer)
 
     def _end_turn(

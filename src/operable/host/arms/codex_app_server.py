@@ -23,9 +23,7 @@ from typing import Any, Final
 
 from operable.host.arm import Answer, Arm, Happening, Message, NeedsAuth, Noise, Opening, PeerError
 from operable.host.codex import approvals, thread
-from operable.host.codex.content import CodexContent
-from operable.host.codex.failures import failure, reason_of
-from operable.host.codex.items import plan_of
+from operable.host.codex.items import CodexContent, failure, plan_of, reason_of
 from operable.host.codex.thread import POLICIES, ThreadMeter, settings_of
 from operable.host.conversation import Conversation
 from operable.host.peer import mapping, parse, string, with_files

@@ -14,9 +14,7 @@ first turn of a resumed thread took cannot be distinguished from what was before
 from typing import Any
 
 from operable.host.arm import Arm, Happening, Message, Noise, Opened, TurnCommand
-from operable.host.codex.content import called
-from operable.host.codex.failures import failure
-from operable.host.codex.items import camel, plan_of, tool_of
+from operable.host.codex.items import called, camel, failure, plan_of, tool_of
 from operable.host.conversation import Conversation
 from operable.host.one_shot import OneShot, refuse_images
 from operable.host.peer import Odometer, count, mapping, parse, session_word, string, with_files

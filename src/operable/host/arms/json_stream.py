@@ -153,7 +153,7 @@ class JsonStream:
 
     # --- what the agent says
 
-    def _happened(self, event: wire.Event) -> list[Happening]:  # noqa: C901, PLR0911 - one case per kind of event
+    def _happened(self, event: wire.Event) -> list[Happening]:  # noqa: C901, PLR0911, PLR0912 - one case per kind of event
         state = self._state
         match event:
             case wire.ReadyFrame():
@@ -164,6 +164,8 @@ class JsonStream:
                 return state.thought(event.text)
             case wire.ToolRequestFrame(call_id=call_id, tool=tool):
                 return self._requested(call_id, tool)
+            case wire.ToolRunningFrame(call_id=call_id, tool=wire.FrameTool() as tool):
+                return state.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
             case wire.ToolRunningFrame(call_id=call_id, tool_name=name):
                 return state.call(call_id, name, kind=_KINDS_BY_NAME.get(name, "other"))
             case wire.ToolResultFrame(call_id=call_id, tool_name=name):
@@ -232,8 +234,8 @@ class JsonStream:
                 self._write(wire.ToolDenyFrame(call_id=call_id, reason="The turn has ended."))
                 return state.call_late(ToolCall(session_id, call_id, tool.name, tool.args, _kind(tool)))
             case wire.ToolRunningFrame(call_id=call_id, tool_name=name) if not state.has_seen(call_id):
-                kind = _KINDS_BY_NAME.get(name, "other")
-                return state.call_late(ToolCall(session_id, call_id, name, {}, kind))
+                tool = event.tool or wire.FrameTool(name=name, category="")
+                return state.call_late(ToolCall(session_id, call_id, tool.name, tool.args, _kind(tool)))
             case wire.ToolResultFrame(call_id=call_id, tool_name=name):
                 result = ToolResult(session_id, call_id, _output(event), event.status != "success")
                 return state.result_late(result, name)

@@ -4,8 +4,8 @@ The id is the one that the agent reported in the turn before, or the caller's `r
 none. Needs `capabilities.resumable`; how the id reaches the agent (a message of its protocol, an argument) is the arm's.
 """
 
+from operable.host.continuation import ConversationState, Pool, Strategy, TurnRequest, as_it_is, closed
 from operable.host.session.session import Session
-from operable.host.strategy import ConversationState, Pool, Strategy, TurnRequest, as_it_is, closed
 
 
 async def _resumed(pool: Pool, request: TurnRequest, kept: ConversationState) -> Session:

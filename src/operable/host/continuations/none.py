@@ -3,6 +3,6 @@
 For one-shot work and for debugging. The process of a turn ends with it.
 """
 
-from operable.host.strategy import Strategy, as_it_is, closed, fresh
+from operable.host.continuation import Strategy, as_it_is, closed, fresh
 
 CONTINUATION = Strategy("none", "A fresh session for every turn", fresh, as_it_is, closed)

@@ -8,9 +8,9 @@ that keep the context of a session in memory.
 
 import asyncio
 
+from operable.host.continuation import ConversationState, Pool, Strategy, TurnRequest, as_it_is
 from operable.host.session.registry import ALIVE
 from operable.host.session.session import Session
-from operable.host.strategy import ConversationState, Pool, Strategy, TurnRequest, as_it_is
 
 
 async def _pinned(pool: Pool, request: TurnRequest, kept: ConversationState) -> Session:  # noqa: ARG001 - one shape for all

@@ -8,8 +8,8 @@ received.
 from dataclasses import replace
 
 from operable.host.arm import Message
+from operable.host.continuation import ConversationState, Strategy, TurnRequest, closed, fresh
 from operable.host.session.transcript import quoted
-from operable.host.strategy import ConversationState, Strategy, TurnRequest, closed, fresh
 
 
 def _quoted(request: TurnRequest, kept: ConversationState) -> Message:

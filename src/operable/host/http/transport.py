@@ -6,10 +6,10 @@ wants to speak unasked, one GET stays open, and is asked for again when the serv
 server numbers what it says, and after a time that grows while nothing comes. An answer whose stream breaks off is fetched in
 the same way.
 
-Every request has the given headers (`operable.host.http.auth`): no redirection is followed (it is an error that names
+Every request has the given headers (`operable.host.http.access`): no redirection is followed (it is an error that names
 its target), and connections to this machine use no proxy. Every wait for an answer has a limit, except for the streams
 themselves, which the watchdogs of a session cover. Answers are read by
-`operable.host.http.responses`; where messages may go is for `operable.host.http.address` to say.
+`operable.host.http.responses`; where messages may go is for `operable.host.http.access` to say.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from operable.host.http.address import client, errors, same_host
+from operable.host.http.access import client, errors, same_host
 from operable.host.http.responses import Envelope, StreamPosition, body, envelope, events, refusal
 from operable.kernel.redact import Redactor, redact_url
 from operable.proc.child import ChildEnd

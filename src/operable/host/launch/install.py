@@ -22,11 +22,16 @@ from typing import Protocol
 
 import msgspec
 
-from operable.host.launch.installer import InstallJob, InstallProgress, MethodFailed, Report, installer
+from operable.host.launch.installer import (
+    InstallJob,
+    InstallProgress,
+    LocalMachine,
+    MethodFailed,
+    Report,
+    installer,
+)
 from operable.host.launch.ledger import Ledger
-from operable.host.launch.lock import exclusive
-from operable.host.launch.machine import LocalMachine
-from operable.host.launch.places import Places
+from operable.host.launch.places import Places, exclusive
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import INSTALL_METHODS, Auth, Install, Requires, SetupStep, VersionCheck

@@ -15,7 +15,7 @@ from operable.proc.child import OPEN, Child, ChildEnd
 from operable.proc.command import PreparedCommand
 from operable.proc.reactor import SelectorReactor
 from operable.proc.run import CommandOutput, require_in_time, supervise
-from operable.proc.sandbox.inquiry import without_changes
+from operable.proc.sandbox.restriction import without_changes
 from operable.proc.spawn import prepare
 from operable.proc.terminal import Feed, Terminal, converse
 

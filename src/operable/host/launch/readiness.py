@@ -16,16 +16,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from operable.host.launch.install import FOUND, Installation, Installed, Manifest
-from operable.host.launch.installer import InstallProgress, Report
+from operable.host.launch.installer import InstallProgress, LocalMachine, Report
 from operable.host.launch.ledger import Ledger, Scope
 from operable.host.launch.login.auth import Authentication
 from operable.host.launch.login.oauth import Client
-from operable.host.launch.machine import LocalMachine
 from operable.host.launch.places import Places
 from operable.host.launch.process import CommandSurroundings, search_path
 from operable.host.launch.setup import Setup
-from operable.host.launch.step import Person, ValueStore
-from operable.host.launch.store import SecretStore
+from operable.host.launch.step import Person, SecretStore, ValueStore
 from operable.host.launch.version import Version, check, mismatch, remembered, stamp
 from operable.kernel.errors import Fail
 from operable.proc.command import PreparedCommand

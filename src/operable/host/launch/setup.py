@@ -15,9 +15,8 @@ import msgspec
 
 from operable.host.launch.installer import InstallProgress, Report
 from operable.host.launch.ledger import Ledger, Scope, StepRecord
-from operable.host.launch.lock import exclusive
 from operable.host.launch.login.oauth import Client
-from operable.host.launch.places import Places
+from operable.host.launch.places import Places, exclusive
 from operable.host.launch.process import CommandSurroundings
 from operable.host.launch.step import OWN, Person, StepFailed, StepJob, ValueStore, step_kind
 from operable.host.launch.words import references

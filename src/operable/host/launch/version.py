@@ -22,7 +22,7 @@ from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import VersionCheck
 from operable.manifest.versions import satisfies
-from operable.proc.sandbox.inquiry import keeps_effects, without_effects
+from operable.proc.sandbox.restriction import keeps_effects, without_effects
 from operable.proc.spawn import prepare
 
 # An expression that needs longer than this for a few kilobytes would need forever.

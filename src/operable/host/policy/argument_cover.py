@@ -19,6 +19,7 @@ from operable.host.policy.tool_arguments import (
     is_decoration,
     is_patch,
     is_text,
+    is_verb,
     is_word_list,
     role_of,
     spelled,
@@ -39,9 +40,8 @@ _REMARKS: Final = frozenset(
     "justification purpose goal thought thoughts intention securityrisk risk risklevel note comment tool toolname"
     " sessionid shellid terminalid".split()
 )
-# A name that may be a command, and what editors of files have under such a name.
+# A name that may be a command; editors of files have a verb under such a name.
 _RUNS: Final = re.compile(r"command|cmd|exec|script|hook|shell|program|run")
-_VERBS: Final = frozenset("view create write append insert replace str_replace edit undo_edit delete".split())
 _FETCHED: Final = frozenset({"prompt", "format", "objective", "instruction", "instructions", "question"})
 _FILTERS: Final = frozenset(
     "glob include exclude includes excludes filter filepattern outputmode type".split()
@@ -52,12 +52,12 @@ Allows = Callable[[str, Sequence[str]], bool]
 """Whether a rule allows all of these texts, as command, paths or address."""
 
 
-def uncovered_argument(facts: Facts, told: Sequence[str], allows: Allows) -> str:
+def uncovered_argument(facts: Facts, compared: Sequence[str], allows: Allows) -> str:
     """The first argument that a rule does not answer for; empty: it answers for all.
 
-    `told` is what the rule compares: command, paths, address.
+    `compared` is what the rule compares: command, paths, address.
     """
-    if "command" in told:
+    if "command" in compared:
         if any(folder.startswith("/") for folder in facts.folders()):
             return "cwd"  # outside the workspace, the same words run something else
         if facts.is_unreadable or not allows("command", facts.argument_lines):
@@ -69,7 +69,7 @@ def uncovered_argument(facts: Facts, told: Sequence[str], allows: Allows) -> str
     beyond = ""
     for call in facts.calls:
         found = []
-        for about in told:
+        for about in compared:
             allows_text = allows_path if about == "paths" else partial(_allows_one, allows, about)
             found.append(next(_uncovered(call.arguments, about, allows_text, 0), ""))
         beyond = beyond or min(found, key=bool, default="")
@@ -129,7 +129,7 @@ def _covers(about: str, name: str, value: Any, allows: Callable[[str], bool]) ->
     if role_of(name) == "folder" or is_text(name) or is_patch(name, value):
         return True  # a folder is where the paths are looked for, and those must be allowed there
     if _RUNS.search(plain):
-        return value in _VERBS
+        return is_verb(value)
     if plain in _FILTERS and "/" not in value and ".." not in value:
         return True
     is_path = role_of(name) == "paths" or re.search(r"\s", value) is None

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from operable.host.policy.pattern import arguments_of
-from operable.host.policy.shell.command_line import plain_script
 from operable.host.policy.tool_arguments import (
     is_content,
     is_decoration,
@@ -60,13 +59,15 @@ class Form:
 
     @classmethod
     def of(cls, facts: Facts) -> "Form":
+        from operable.host.policy.shell.command_line import plain_script
+
         lines = frozenset(plain_script(line) or line for line in facts.lines)
         members: dict[str, tuple[Any, ...]] = {}
         for call in facts.calls:
-            told = call.arguments if isinstance(call.arguments, dict) else {}
-            if call.arguments and not told:
-                told = {"": call.arguments}
-            for name, value in told.items():
+            reported = call.arguments if isinstance(call.arguments, dict) else {}
+            if call.arguments and not reported:
+                reported = {"": call.arguments}
+            for name, value in reported.items():
                 key = member_name(name)
                 members[key] = (*members.get(key, ()), value)
         diffs = [diff for call in facts.calls for diff in call.diffs]
@@ -147,7 +148,12 @@ class Form:
             name == "text" or (not role_of(name) and not _are_decoration(name, values))
             for name, values in self.members.items()
         )
-        repeated = [value for values in (*self.members.values(), *known.members.values()) for value in values]
+        repeated = [
+            value
+            for values in (*self.members.values(), *known.members.values())
+            for value in values
+            if isinstance(value, (str, dict, list)) and not is_command
+        ]
         for name, values in later.members.items():
             role = role_of(name)
             if name in self.members or role in (*about, "folder") or (role == "shown" and name != "text"):
@@ -155,7 +161,9 @@ class Form:
             counts = is_command or has_content or (not name and self.is_distinct)
             if _are_decoration(name, values) or (name == "text" and self._shows_only):
                 continue
-            if counts and any(value not in (*repeated, *_NOTHING) for value in values):
+            # Some agents give the same content another name; beside a command, a name decides what a value does.
+            again = (*repeated, *known.members.get(name, ()), *_NOTHING)
+            if counts and any(value not in again for value in values):
                 yield name
 
     def _new(self, later: "Form", name: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from operable.host.policy.call_form import TITLE, TOOL, Form
-from operable.host.policy.judged_question import FactsOf, JudgedQuestion, told_call
+from operable.host.policy.judged_question import FactsOf, JudgedQuestion, reported_call
 from operable.host.policy.pattern import ALLOW, DENY, parse
 from operable.host.policy.rules import Ruling
 from operable.host.policy.tool_call import Facts
@@ -103,7 +103,7 @@ class CallQuestions:
         if by_id:
             return by_id
         same = argument_digest(call.tool_name, call.arguments)
-        form = Form.of(self._facts(told_call(call)))
+        form = Form.of(self._facts(reported_call(call)))
         meant = (
             *(question for question in left if question.same == same),
             *(
@@ -130,7 +130,9 @@ class CallQuestions:
         self, question: CallQuestion, call: ToolCall, ruling: Ruling, ignored: Sequence[str]
     ) -> str:
         """Why a question does not cover this form of a call; nothing: it does."""
-        difference = question.form.difference(Form.of(self._facts(told_call(call))), question.judged.known)
+        difference = question.form.difference(
+            Form.of(self._facts(reported_call(call))), question.judged.known
+        )
         if not difference.adds:
             return ""
         if ruling.effect == ALLOW and not (difference.extends and _is_by_argument(ruling)):

@@ -22,7 +22,7 @@ from operable.host.policy.call_question import (
     current,
     shown,
 )
-from operable.host.policy.judged_question import FactsOf, JudgedQuestion, told_call
+from operable.host.policy.judged_question import FactsOf, JudgedQuestion, reported_call
 from operable.host.policy.pattern import ALLOW
 from operable.host.policy.rules import Ruling
 from operable.host.policy.tool_call import Facts, JudgedCall
@@ -38,11 +38,11 @@ _LATE: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """Why a session must stop; `asked` and `told` are the two forms of the call. `asked` None: nothing was asked."""
+    """Why a session must stop; `asked` and `reported` are the two forms of the call. `asked` None: nothing was asked."""
 
     text: str
     asked: Any
-    told: Any
+    reported: Any
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class CallWatch:
         """Every form in which a call was announced; the last one is how it ends."""
         return self._calls[call_id].forms if call_id in self._calls else []
 
-    def told(self, call: ToolCall) -> Alarm | None:
+    def reported(self, call: ToolCall) -> Alarm | None:
         """The agent says what a call is: for the first time, or again."""
         self._late.pop(call.tool_call_id, None)
         known = self._calls.get(call.tool_call_id)
@@ -210,8 +210,8 @@ class CallWatch:
 
     def _told_after_its_end(self, known: _Followed, call: ToolCall) -> Alarm | None:
         """An agent may repeat itself. Another call under the id of one that has ended is one that was not asked about."""
-        before = Form.of(self._facts(told_call(known.forms[-1])))
-        facts = self._facts(told_call(call))
+        before = Form.of(self._facts(reported_call(known.forms[-1])))
+        facts = self._facts(reported_call(call))
         if not before.difference(Form.of(facts)).contradictions or not _needs_question(
             facts, self._judge(facts)
         ):
@@ -224,7 +224,7 @@ class CallWatch:
 
     def _all_of(self, call: ToolCall) -> JudgedCall:
         """The call with everything that was reported of it."""
-        return told_call(call, *(form for form in self.forms(call.tool_call_id) if form is not call))
+        return reported_call(call, *(form for form in self.forms(call.tool_call_id) if form is not call))
 
 
 def _is_success(result: ToolResult) -> bool:

@@ -3,18 +3,21 @@
 Theory of operation. Every question of the agent passes `rule`: the policy answers, or a remembered decision does, or it
 becomes an `Ask` for the queue. A rule that denies comes before every yes that was given. Every tool call passes
 `tool_called` and `tool_finished`, which return an `Alarm` where the agent did not keep to what was decided
-(`operable.host.policy.call_watch`); the caller stops the session then. Everything decided and everything that ran is in
+(`operable.host.policy.call_watch`); the caller stops the session then. An error while something is judged is a Fail with
+the code UNJUDGED, which ends the session in the same way. Everything decided and everything that ran is in
 the audit chain before it takes effect (`record`).
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from operable.host.audit.chain import Audit
-from operable.host.policy.call_watch import UNASKED, Alarm, CallWatch
-from operable.host.policy.grants import Grants, Thing, things
-from operable.host.policy.judged_question import JudgedQuestion, told_call
+from operable.host.policy.agent_path import ANYWHERE, AgentPaths
+from operable.host.policy.approved_content import shown_content
+from operable.host.policy.call_watch import UNANSWERED, UNASKED, Alarm, CallWatch
+from operable.host.policy.judged_question import Grants, JudgedQuestion, Thing, reported_call, things
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
 from operable.host.policy.rules import Policy, PolicyRule, Ruling
 from operable.host.policy.session_record import SessionRecord
@@ -22,14 +25,43 @@ from operable.host.policy.tool_arguments import strings_in
 from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.policy.tool_map import ToolMap
 from operable.host.session.approvals import Ask, Decision, argument_digest, needs_option
+from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, Redactor
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult
 
 if TYPE_CHECKING:
     from operable.state.execution_files import ExecutionFile
 
+UNJUDGED: Final = "JUDGING_FAILED"
 _FILE_CHANGES: Final = frozenset({"edit", "delete", "move"})
 _NAME_LIMIT: Final = 4096  # the length of the longest path that Linux takes
+
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def unjudged(error: Exception) -> Fail:
+    """The failure of a session whose host could not judge something; the text of the error may be the agent's."""
+    text = (
+        f"the host could not judge what the agent did ({type(error).__name__}), so that it counts as denied"
+    )
+    return Fail("internal", "JUDGING_FAILED", text)
+
+
+def _closed(judge: Callable[_P, _T]) -> Callable[_P, _T]:
+    """What cannot be judged is not allowed: every error is a Fail that ends the session, and never an answer."""
+
+    @wraps(judge)
+    def judged(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return judge(*args, **kwargs)
+        except Fail:
+            raise
+        except Exception as error:
+            raise unjudged(error) from error
+
+    return judged
 
 
 class Gate:
@@ -41,6 +73,8 @@ class Gate:
         session_id: str,
         workspace: str,
         seen_as: str = "",
+        home: str = "",
+        home_at: str = "",
         policy: Policy,
         audit: Audit,
         attended: bool,
@@ -50,7 +84,8 @@ class Gate:
         secrets: Known | Iterable[str] = (),
     ) -> None:
         self.workspace = workspace
-        self.seen_as = seen_as or workspace  # as the agent calls it: a sandbox may show it elsewhere
+        # The agent may call the workspace and its home otherwise: a sandbox may show them elsewhere.
+        self._paths_of_agent = (workspace, seen_as, home, home_at)
         self.policy = policy
         self.attended = attended  # a user may answer; else what no rule allows is denied at once
         self.asking = asking  # the agent is expected to ask before it changes anything
@@ -70,6 +105,7 @@ class Gate:
 
     # --- questions
 
+    @_closed
     def rule(self, prompt: AgentPrompt) -> Decision | Ask:
         """The answer, or the question for the queue."""
         if not prompt.tool_name:
@@ -133,6 +169,7 @@ class Gate:
     def _is_of_mode(self, facts: Facts) -> bool:
         return bool(facts.kinds) and self._kinds_of_mode.issuperset(facts.kinds) and self.policy.asks
 
+    @_closed
     def decided(self, prompt: AgentPrompt, decision: Decision) -> None:
         """A question was answered: remember what is to be remembered, write it down."""
         question = self._watch.answered(prompt.tool_call_id, decision)
@@ -153,7 +190,7 @@ class Gate:
     def _remember_of_turn(self, judged: JudgedQuestion, *, allowed: bool) -> None:
         """The last answer counts: a denial withdraws the yes that came before it, and an approval the no."""
         if allowed:
-            self._grants.add(judged.grants)
+            self._grants.add(judged.grants, judged.contents)
             self._denied.difference_update(judged.grants)
         else:
             self._grants.remove(judged.touches)
@@ -174,22 +211,31 @@ class Gate:
 
     # --- what the host does for the agent
 
-    def rule_own(self, tool: str, kind: str, arguments: Mapping[str, Any]) -> Decision | Ask:
+    @_closed
+    def rule_own(
+        self,
+        tool: str,
+        kind: str,
+        arguments: Mapping[str, Any],
+        content: str | None = None,
+        before: Callable[[], str] = str,
+    ) -> Decision | Ask:
         """May the host itself do this (write a file, run a command)? An approval of exactly this may have been given
-        already.
+        already. `content` is what a file is to have, `before` gives what it has now.
         """
         facts = self._own(tool, kind, arguments)
         ruling = self._judge_own(facts)
         if ruling.effect == DENY and ruling.rule is not None:
             return Decision(False, ruling.reason, by=ruling.reference)
         # Used up also where a rule allows it: the yes was for this.
-        was_allowed = self._grants.use(facts)
+        was_allowed = self._grants.use(facts, content, before)
         if ruling.effect == ALLOW:
             return Decision(True, ruling.reason, by=ruling.reference)
         if was_allowed:
             return Decision(True, "allowed when the agent asked for it", by="turn")
-        return self._refuse_or_ask(tool, kind, arguments, ruling)
+        return self._refuse_or_ask(tool, kind, {**arguments, **shown_content(content)}, ruling)
 
+    @_closed
     def rule_reading(self, tool: str, arguments: Mapping[str, Any]) -> Decision | Ask:
         """May the host read this for the agent? Yes, unless a rule or the level of autonomy says something else."""
         ruling = self.policy.judge(self._own(tool, "read", arguments))
@@ -232,6 +278,7 @@ class Gate:
         self.cancel_turn()
         self._watch.end_turn()
 
+    @_closed
     def tool_called(self, call: ToolCall) -> Alarm | None:
         """An agent says that it calls a tool, or announces a call again in another form.
 
@@ -239,8 +286,9 @@ class Gate:
         """
         if not self._watch.forms(call.tool_call_id):
             self.record.begin_call(call)
-        return self._watch.told(call)
+        return self._watch.reported(call)
 
+    @_closed
     def tool_finished(self, result: ToolResult) -> Alarm | None:
         """Write the call down; the alarm, if it must be raised."""
         if not self._watch.is_open(result.tool_call_id):
@@ -252,6 +300,12 @@ class Gate:
             self._note_unasked(forms)
         return alarm
 
+    def tool_lost(self, result: ToolResult) -> None:
+        """The session cannot go on: write the end of a call down, without judging it."""
+        forms = self._watch.forms(result.tool_call_id)
+        if forms:
+            self.record.end_call(forms[-1], result, ("nobody", UNANSWERED), len(forms) - 1)
+
     def take_unasked(self) -> list[tuple[str, str]]:
         """The files that become execution and that calls changed without a question, with the reasons; each once."""
         changed, self._unasked = self._unasked, []
@@ -259,7 +313,7 @@ class Gate:
 
     def _note_unasked(self, forms: list[ToolCall]) -> None:
         """A mode that does not ask about a kind does not ask about its special files: they are named afterwards."""
-        changed = list(_execution_files(self._facts(told_call(forms[-1], *forms[:-1]))))
+        changed = list(_execution_files(self._facts(reported_call(forms[-1], *forms[:-1]))))
         if changed and not self.policy.allows_everything:
             self._unasked += ((path, found.reason) for path, found in changed)
             self.record.unasked_change(forms[-1].tool_name, [path for path, _ in changed])
@@ -281,7 +335,11 @@ class Gate:
         return self._facts(JudgedCall(tool, kind, dict(arguments), meanwhile=at_work))
 
     def _facts(self, call: JudgedCall) -> Facts:
-        return Facts(call, self.workspace, self.seen_as, self._tools)
+        return Facts(call, self.agent_paths(), self._tools)
+
+    def agent_paths(self) -> AgentPaths:
+        """Where the paths of the agent lead at this moment."""
+        return AgentPaths(*self._paths_of_agent)
 
     def _input(self, prompt: AgentPrompt) -> Decision | Ask:
         if not self.attended:
@@ -345,11 +403,10 @@ def _execution_files(facts: Facts) -> Iterator[tuple[str, "ExecutionFile"]]:
             text for call in facts.calls for text in strings_in(call.arguments) if len(text) < _NAME_LIMIT
         ]
     for path in dict.fromkeys(paths):
-        place = os.path.join(facts.root, path)
-        try:
-            found = find_execution(facts.root, place, os.path.realpath(place))
-        except ValueError:
-            # An agent may cut a name at its NUL character.
-            found = ExecutionFile("", "which file it names cannot be known")
+        place, real = os.path.join(facts.root, path), facts.real_path(path)
+        # An agent may cut a name at its NUL character.
+        found: ExecutionFile | None = ExecutionFile("", "which file it names cannot be known")
+        if ANYWHERE not in (path, real):
+            found = find_execution(facts.root, place, os.path.join(facts.root, real))
         if found is not None:
             yield path, found

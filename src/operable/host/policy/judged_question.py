@@ -9,14 +9,16 @@ something: neither a place that is listed beside them nor anything that was anno
 
 `facts` has all that was said about the call, since a rule that denies looks at everything; `touches` is the same for a
 denial by a person.
+
+`Grants` keeps what was allowed in this turn and not used yet.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from operable.host.policy.approved_content import ApprovedContent, approved_contents
 from operable.host.policy.call_form import Form
-from operable.host.policy.grants import Thing, things
 from operable.host.policy.tool_arguments import is_decoration, member_name, role_of
 from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.session.approvals import argument_digest
@@ -25,6 +27,9 @@ from operable.wire.events import AgentPrompt, ToolCall, change_digest
 FactsOf = Callable[[JudgedCall], Facts]
 _NOTHING: Final[tuple[Any, ...]] = (None, "", [], {}, False)
 _FORMS: Final = 20  # announcements that say more than their question; real agents have one
+_FILES: Final = frozenset({"read", "edit", "delete", "move"})
+_NO_CONTENTS: Final[Mapping[str, ApprovedContent]] = {}
+Thing = tuple[str, str, str]  # kind, path or command line, folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +41,21 @@ class JudgedQuestion:
     places: tuple[str, ...]  # listed beside the arguments and changes of the question, and not in them
     announced: tuple[dict[str, Any], ...]  # what is in the announcements and not in the question
     grants: tuple[Thing, ...]  # what a yes lets the host do
+    contents: dict[str, ApprovedContent]  # what the question says about the content of each file
     touches: tuple[Thing, ...]  # what a no forbids
     digest: str
 
     @classmethod
-    def of(cls, prompt: AgentPrompt, told: Sequence[ToolCall], facts_of: FactsOf) -> "JudgedQuestion":
+    def of(cls, prompt: AgentPrompt, reported: Sequence[ToolCall], facts_of: FactsOf) -> "JudgedQuestion":
         asked = call_of(prompt)
         own = facts_of(asked)
-        facts = facts_of(replace(asked, told=tuple(told_call(form) for form in told))) if told else own
+        facts = (
+            facts_of(replace(asked, reported=tuple(reported_call(form) for form in reported)))
+            if reported
+            else own
+        )
         form = Form.of(own)
-        announced = tuple(_announced(prompt, told, form))
+        announced = tuple(_announced(prompt, reported, form))
         # Neither a place beside the question nor an announcement is what the person said yes to.
         changed = tuple(path for diff in prompt.diffs for path in _paths_of(diff))
         itself = own if asked.locations == changed else facts_of(replace(asked, locations=changed))
@@ -56,10 +66,11 @@ class JudgedQuestion:
             facts,
             form,
             # What is too much to be shown is not known either.
-            Form.of(facts) if told and len(announced) <= _FORMS else form,
+            Form.of(facts) if reported and len(announced) <= _FORMS else form,
             tuple(place for place in prompt.locations if place not in named),
             announced,
             tuple(granted),
+            approved_contents(itself),
             tuple(dict.fromkeys((*granted, *things(own), *things(facts)))),
             _digest(prompt, own, announced),
         )
@@ -85,7 +96,7 @@ class JudgedQuestion:
         return {name: value for name, value in members.items() if value not in (None, [], "")}
 
 
-def told_call(call: ToolCall, *others: ToolCall) -> JudgedCall:
+def reported_call(call: ToolCall, *others: ToolCall) -> JudgedCall:
     """What the agent announced, for the rules; `others` are other forms of the same call."""
     shown = (call.title,) if call.title else ()
     return JudgedCall(
@@ -95,7 +106,7 @@ def told_call(call: ToolCall, *others: ToolCall) -> JudgedCall:
         call.locations,
         shown,
         call.unnamed,
-        told=tuple(told_call(form) for form in others),
+        reported=tuple(reported_call(form) for form in others),
         diffs=call.diffs,
     )
 
@@ -130,11 +141,11 @@ def _digest(prompt: AgentPrompt, own: Facts, announced: Sequence[dict[str, Any]]
     return argument_digest(prompt.tool_name, content)
 
 
-def _announced(prompt: AgentPrompt, told: Sequence[ToolCall], form: Form) -> Iterator[dict[str, Any]]:
+def _announced(prompt: AgentPrompt, reported: Sequence[ToolCall], form: Form) -> Iterator[dict[str, Any]]:
     """What each announcement says that the question does not say, or says otherwise; each once."""
     changes = {change_digest(diff) for diff in prompt.diffs}
     seen: set[str] = set()
-    for call in told:
+    for call in reported:
         more: dict[str, Any] = {}
         if not call.unnamed and not prompt.unnamed and call.tool_name != prompt.tool_name:
             more["tool"] = call.tool_name
@@ -154,13 +165,13 @@ def _announced(prompt: AgentPrompt, told: Sequence[ToolCall], form: Form) -> Ite
             yield more
 
 
-def _arguments_beyond(told: Any, asked: Any, form: Form) -> Any:
+def _arguments_beyond(reported: Any, asked: Any, form: Form) -> Any:
     """The arguments of an announcement that its question does not have, or has otherwise."""
-    if not isinstance(told, dict):
-        return None if told in (*_NOTHING, asked) else told
+    if not isinstance(reported, dict):
+        return None if reported in (*_NOTHING, asked) else reported
     return {
         name: value
-        for name, value in told.items()
+        for name, value in reported.items()
         if value not in _NOTHING
         and value not in form.members.get(member_name(name), ())
         and (role_of(name) != "shown" or name == "text")
@@ -172,3 +183,54 @@ def _paths_of(diff: dict[str, Any]) -> list[str]:
     paths = diff.get("paths")
     found = [diff.get("path"), *(paths if isinstance(paths, list) else ())]
     return [path for path in found if isinstance(path, str) and path]
+
+
+# What was allowed in this turn and not used yet: one yes, one use, for exactly what was asked.
+# An agent asks for its tool, and then has the host write the file or run the command. An approval of the question
+# therefore covers one such request about the same thing: the same kind, and the same file (where it really leads, at
+# both times) or the same command line in the same folder. Nothing is compared in part. An approval of an edit of
+# several files covers each of them once. A question that does not say its kind or its argument covers nothing: the host
+# asks about what it is then asked to do. All of it ends with the turn.
+class Grants:
+    def __init__(self) -> None:
+        self._left: dict[Thing, list[ApprovedContent]] = {}
+
+    def add(self, asked: Iterable[Thing], contents: Mapping[str, ApprovedContent] = _NO_CONTENTS) -> None:
+        """A user, or a rule, approved what was asked, in the form in which it was asked."""
+        for thing in asked:
+            self._left.setdefault(thing, []).append(contents.get(thing[1], ApprovedContent()))
+
+    def remove(self, denied: Iterable[Thing]) -> None:
+        """A user, or a rule, denied it after an approval."""
+        for thing in denied:
+            self._left.pop(thing, None)
+
+    def use(self, facts: Facts, content: str | None = None, before: Callable[[], str] = str) -> bool:
+        """Take the yes to exactly this, if there is one. `before` gives what the file has now."""
+        wanted = things(facts)
+        left = self._left.get(wanted[0], []) if len(wanted) == 1 else []
+        for at, approved in enumerate(left):
+            if content is None or approved.covers(content, before):
+                del left[at]
+                return True
+        return False
+
+    def clear(self) -> None:
+        self._left.clear()
+
+
+def things(facts: Facts) -> list[Thing]:
+    """The single things that a call is about; none where it does not say."""
+    if len(facts.kinds) != 1:
+        return []
+    kind = facts.kinds[0]
+    if kind in _FILES and facts.paths.known:
+        return [(kind, path, "") for path in dict.fromkeys(facts.paths.stated)]
+    if kind == "execute" and facts.command.known:
+        from operable.host.policy.shell.command_line import plain_script
+
+        lines = dict.fromkeys(plain_script(line) or line for line in facts.command.stated)
+        # Several lines or folders for one call: which of them will run, and where, is not known.
+        is_one = len(lines) == 1 and len(facts.folders()) <= 1
+        return [(kind, next(iter(lines)), facts.folder())] if is_one else []
+    return []

@@ -2,8 +2,8 @@
 
     autonomy = 2                          # 0 asks about everything, 1 reads freely, 2 edits, 3 fetches and deletes, 4 runs
     default = "ask"                       # what no rule decides: allow, ask or deny (deny when absent)
-    ask_timeout = 120                     # seconds; then the answer is a
-    denial allow = ["kind:read", "execute:git status*"]
+    ask_timeout = 120                     # seconds; then the answer is a denial
+    allow = ["kind:read", "execute:git status*"]
     deny = ["execute:rm *", { pattern = "edit:.env*", reason = "secrets stay as they are" }]
     ask = ["kind:edit"]
 

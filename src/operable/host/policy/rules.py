@@ -11,10 +11,12 @@ A rule is an effect and a pattern:
 The most specific rule that matches decides: tool or kind with an argument, then an exact tool name, a tool pattern, a kind,
 `*`; among equals the one with more literal characters; among those deny before ask before allow. No rule: `default`.
 
-A deny or ask that cannot be decided, because the agent does not report the name, the kind or the argument, applies; an allow
-then does not. An allow needs every command line, path or address that the call states; deny and ask match any of them, and
-also what is only shown. In a command line, `*` of an allow does not reach over `; & | < > $ ( )`, backquotes or line ends,
-while deny and ask look at everything that the line may run, and at every value of the call (`…policy.argument_readings`).
+A deny or ask also covers longer commands, a bare name in every folder, and what is below a folder; an allow covers only its
+words. A deny or ask that cannot be decided, because the agent does not report the name, the kind or the argument, applies;
+an allow then does not. An allow needs every command line, path or address that the call states; deny and ask match any of
+them, and also what is only shown. In a command line, `*` of an allow does not reach over `; & | < > $ ( )`, backquotes or
+line ends, while deny and ask look at everything that the line may run, and at every value of the call
+(`…policy.argument_readings`).
 Variables, another shell and standard input beside a command are part of its line (`…policy.shell`); an allow matches no call
 with other arguments that count (`…policy.argument_cover`). A path is judged by where it really leads, and one outside the
 workspace is written absolute, so that no relative pattern allows it.
@@ -24,6 +26,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from operable.host.policy.agent_path import AgentPaths
 from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
 from operable.host.policy.tool_call import Facts, JudgedCall
 from operable.host.policy.tool_map import ToolMap
@@ -82,7 +85,7 @@ class Policy:
     default: str = DENY
     # A ceiling over every allow (AIP-7): a call whose risk reaches it is asked about; 4 is none, 0 asks about everything.
     autonomy: int = FULL
-    # The limits of the [budget] table, for `operable.host.session.budget`.
+    # The limits of the [budget] table, for `operable.host.session.context`.
     budget: dict[str, float] = field(default_factory=dict)
     ask_timeout: float | None = None
 
@@ -90,7 +93,7 @@ class Policy:
         self, call: JudgedCall, workspace: str, seen_as: str = "", *, tools: ToolMap | None = None
     ) -> Ruling:
         """What the rules say about this call. `seen_as`: what the agent calls the workspace, inside a sandbox."""
-        return self.judge(Facts(call, workspace, seen_as or workspace, tools))
+        return self.judge(Facts(call, AgentPaths(workspace, seen_as), tools))
 
     def judge(self, facts: Facts) -> Ruling:
         held: list[tuple[tuple[int, int, int], PolicyRule, str]] = []
@@ -108,11 +111,14 @@ class Policy:
             ruling = Ruling(self.default, why=_why_not(self.default, short))
         else:
             _, rule, missing = _decisive(held)
-            why = (
-                f"the agent does not report {missing}, so that {rule.effect} {rule.pattern} applies"
-                if missing
-                else ""
-            )
+            why = ""
+            if missing:
+                why = f"the agent does not report {missing}, so that {rule.effect} {rule.pattern} applies"
+            elif rule.effect != ALLOW and not rule.reason and parse(rule.pattern).is_about_any_line(facts):
+                why = (
+                    f"the host cannot read everything that this command line runs, so that {rule.effect} {rule.pattern}"
+                    " applies; it can read plain words, quotes and lists"
+                )
             ruling = Ruling(rule.effect, rule, why, not missing)
         risk = max((RISKS.get(kind, HIGHEST) for kind in facts.kinds), default=HIGHEST)
         if ruling.effect == ALLOW and risk >= self.autonomy:
@@ -190,5 +196,5 @@ def _decisive(
 def _why_not(default: str, short: dict[str, str]) -> str:
     if default == ALLOW or not short:
         return ""
-    told = "; ".join(f"allow {pattern} needs {missing}" for pattern, missing in short.items())
-    return f"no rule allows it: {told}, which the agent does not report"
+    needs = "; ".join(f"allow {pattern} needs {missing}" for pattern, missing in short.items())
+    return f"no rule allows it: {needs}, which the agent does not report"

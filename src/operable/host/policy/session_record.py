@@ -109,10 +109,13 @@ class SessionRecord:
             metadata={"session": self._session_id, "request": prompt.tool_call_id},
         )
 
-    def alarm(self, text: str, asked: Any, told: Any) -> None:
+    def alarm(self, text: str, asked: Any, reported: Any) -> None:
         """Both forms of the call: what was asked about (None: nothing was), and what the agent says that it did."""
         self._audit.record(
-            "agent.alarm", subject=self._subject, input={"asked": asked, "told": told}, output={"text": text}
+            "agent.alarm",
+            subject=self._subject,
+            input={"asked": asked, "told": reported},
+            output={"text": text},
         )
 
     def unasked_change(self, tool: str, paths: list[str]) -> None:

@@ -30,6 +30,10 @@ _COMMANDS: Final = frozenset(
 )
 # The rest of a command, beside its program.
 _WORDS: Final = frozenset("args argv arguments argument params parameters flags commandargs cmdargs".split())
+# What editors of files have where others have a command.
+_VERBS: Final = frozenset(
+    "view read create write append insert replace str_replace edit undo_edit delete rename move".split()
+)
 _ADDRESSES: Final = frozenset("url urls uri uris href address addresses endpoint link".split())
 _QUERIES: Final = frozenset({"query", "queries", "q"})
 _FOLDERS: Final = frozenset("cwd workdir workingdirectory workingdir currentdirectory".split())
@@ -180,6 +184,11 @@ def role_of(name: str) -> str:
 def is_word_list(name: str) -> bool:
     """Whether an argument of this name has the rest of a command."""
     return spelled(name) in _WORDS
+
+
+def is_verb(line: str) -> bool:
+    """Whether what is in the place of a command is only what an editor of files is to do."""
+    return line in _VERBS
 
 
 def is_content(name: str) -> bool:

@@ -4,8 +4,8 @@ Agents describe the same call in many ways, so that every source counts. What is
 spelling, at any depth), in a diff, in a patch or in the locations is *stated*. What is merely shown to people, such as a
 title, is *hinted*: some agents let their model write it, so that only rules that deny or ask look at it. The manifest may
 say which tool has which kind, and which member is its argument (`operable.host.policy.tool_map`); then that member alone
-is what an allow looks at. A path is judged by where it leads: made absolute from the workspace, symbolic links resolved,
-and written relative to the workspace when it is inside.
+is what an allow looks at. A path is judged by where it leads (`operable.host.policy.agent_path`), and written relative to
+the workspace when it is inside.
 """
 
 import os
@@ -15,13 +15,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
+from operable.host.policy.agent_path import ANYWHERE, LONGEST, AgentPaths
 from operable.host.policy.argument_readings import ArgumentReadings
-from operable.host.policy.shell.command_line import Command, commands_in
-from operable.host.policy.tool_arguments import ArgumentTargets, lines_of, shown_in, tells
+from operable.host.policy.shell.text import Command
+from operable.host.policy.tool_arguments import ArgumentTargets, is_verb, lines_of, shown_in, tells
 from operable.host.policy.tool_map import ToolMap, ToolPurpose
 from operable.wire.events import TOOL_KINDS
 
 _PATHS: Final = 2_000  # of one call; with more, not all are known
+_LINES: Final = 20  # a text with more lines is not a list of paths
+_PARTED: Final = re.compile(
+    r"[,;\x00-\x1f\x7f]+"
+)  # what tools take for the end of one path in a text of several
+_DOUBTFUL: Final = re.compile(r"[\x00-\x1f\x7f]|^\s|\s$")  # a path that some tools trim, or cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,7 @@ class JudgedCall:
     shown: tuple[str, ...] = ()  # titles and texts for people
     unnamed: bool = False  # the agent does not name the tool: `tool` is its title
     meanwhile: tuple[str, ...] = ()  # tools that are at work while the host is asked to do this
-    told: tuple["JudgedCall", ...] = ()  # the same call, as it was reported before
+    reported: tuple["JudgedCall", ...] = ()  # the same call, as it was reported before
     diffs: tuple[Mapping[str, Any], ...] = ()  # changes that are shown beside the arguments
 
 
@@ -55,15 +61,15 @@ class Argument:
 class Facts:
     """The call in the forms in which patterns look at it, each worked out once."""
 
-    def __init__(self, call: JudgedCall, workspace: str, seen_as: str, tools: ToolMap | None = None) -> None:
+    def __init__(self, call: JudgedCall, where: AgentPaths, tools: ToolMap | None = None) -> None:
         self.tool = call.tool
         self.named = not call.unnamed
-        self.names = (call.tool, *call.meanwhile)
-        self.root = os.path.realpath(workspace)
-        self._seen_as = seen_as
-        self._workspace = workspace
-        self.calls = (call, *call.told)
+        self.meanwhile = call.meanwhile
+        self.root = where.root
+        self._where = where
+        self.calls = (call, *call.reported)
         self._use = tools.use_of(call.tool) if tools is not None and self.named else ToolPurpose()
+        self.own_names = tuple(dict.fromkeys((call.tool, *self._use.names)))
         self._found = ArgumentTargets()
         for each in self.calls:
             self._found.gather(each.arguments)
@@ -73,8 +79,8 @@ class Facts:
         """What it may be; nothing: that is not known. `other` is what agents say when they do not know it themselves."""
         if self._use.kind:
             return (self._use.kind,)
-        told = {call.kind for call in self.calls if call.kind in TOOL_KINDS and call.kind != "other"}
-        return tuple(sorted(told))
+        reported = {call.kind for call in self.calls if call.kind in TOOL_KINDS and call.kind != "other"}
+        return tuple(sorted(reported))
 
     @cached_property
     def command(self) -> Argument:
@@ -93,9 +99,16 @@ class Facts:
         named = self._member(self._use.command)
         return tuple(dict.fromkeys(self._found.commands)) if named is None else named
 
+    @property
+    def states_command(self) -> bool:
+        """Whether it has a command line, whatever kind the agent says: codex calls `cat x` a read."""
+        return not self._use.kind and any(not is_verb(line) for line in self.lines)
+
     @cached_property
     def runs(self) -> list[Command]:
         """Everything that the command lines may run; what is only shown counts where it can be read."""
+        from operable.host.policy.shell.command_line import commands_in
+
         found = dict.fromkeys(run for line in self.command.stated for run in commands_in(line))
         for line in self.command.hinted:
             found.update(dict.fromkeys(run for run in commands_in(line, guesses=False) if None not in run))
@@ -112,6 +125,8 @@ class Facts:
     @cached_property
     def possible_runs(self) -> list[Command]:
         """What other texts of the call would run; where only a shell knows, at least its program is known."""
+        from operable.host.policy.shell.command_line import commands_in
+
         known = {*self.command.stated, *self.command.hinted}
         lines = [line for line in self.readings.lines if line not in known]
         runs = dict.fromkeys(run for line in lines for run in commands_in(line, guesses=False))
@@ -122,13 +137,17 @@ class Facts:
         """Where other texts of the call would lead, and whether each is a bare word, which is rarely a path."""
         found: dict[tuple[str, bool], None] = {}
         for text in self.readings.paths:
-            if "\n" not in text:
-                is_bare = re.search(r"[/.~*?\[{$]", text) is None
-                # Tools trim what they are given, and take `@name` and `name:line` for the name.
-                plain = re.sub(r":\d+(?::\d+)?$", "", text.strip(" \t\"'`@"))
-                for path in (path for each in {text, plain} if each for path in self._outside(each)):
-                    found[real_path(path, self._workspace), is_bare] = None
-                    found[_lexical(path, self.root), is_bare] = None
+            if text.count("\n") > _LINES:
+                continue
+            is_bare = re.search(r"[/.~*?\[{$]", text) is None
+            # Tools take `@name` and `name:line` for the name.
+            plain = [re.sub(r":\d+(?::\d+)?$", "", each.strip(" \t\"'`@")) for each in (text, *_parts(text))]
+            plain += [each.partition("=")[2] for each in (text, *plain) if each.startswith("-")]  # `--out=x`
+            plain += [each.replace("\\", "/") for each in (text, *plain) if "\\" in each]
+            paths = [path for each in {text, *plain} if each for path in self._outside(each)]
+            for path in (path for path in paths if len(path) <= LONGEST):  # no file has a longer one
+                found[self._where.real(path), is_bare] = None
+                found[self._where.lexical(path), is_bare] = None
         return list(found)
 
     @cached_property
@@ -138,11 +157,15 @@ class Facts:
         stated = tuple(dict.fromkeys(real for text in texts[:_PATHS] for real in self.real_paths(text)))
         shown = [text for call in self.calls for text in (*call.shown, *shown_in(call.arguments))]
         hints = [each for text in shown for each in (*_without_prefix(text), *text.split()[-1:])]
+        # A title is a sentence: only what may be a path in it counts.
+        hints = [each for each in hints if len(each) <= LONGEST]
+        hints += [part for text in texts[:_PATHS] for part in _parts(text)]
         more = [real for text in (*hints, *self._found.paths[:_PATHS]) for real in self.real_paths(text)]
-        more += [_lexical(path, self.root) for text in texts for path in self._outside(text)]
+        more += [self._where.lexical(path) for text in texts for path in self._outside(text)]
         more += ["." for real in stated if self.root.startswith(real.rstrip("/") + "/")]
         enough = 2 if self.kinds == ("move",) else 1
         known = len(stated) >= enough and len(texts) <= _PATHS and not self._found.unreadable
+        known = known and ANYWHERE not in stated and not any(_DOUBTFUL.search(text) for text in texts)
         return Argument(stated, tuple(dict.fromkeys(more)), known)
 
     @cached_property
@@ -170,7 +193,7 @@ class Facts:
     def written_paths(self) -> frozenset[str]:
         """The stated paths by their words, links not resolved."""
         return frozenset(
-            _lexical(path, self.root) for text in self._path_texts for path in self._outside(text)
+            self._where.lexical(path) for text in self._path_texts for path in self._outside(text)
         )
 
     @cached_property
@@ -211,8 +234,12 @@ class Facts:
             values += lines_of(value, prefixes=(f"{self.tool}: ", "$ "))
         return tuple(dict.fromkeys(values))
 
+    def real_path(self, path: str) -> str:
+        """Where a path of the host leads."""
+        return self._where.real(path)
+
     def _outside(self, text: str) -> list[str]:
-        return [outside(path, self._workspace, self._seen_as) for path in _local(text)]
+        return [self._where.outside(path) for path in _local(text)]
 
     def real_paths(self, text: str) -> list[str]:
         """Where it leads from the workspace, and from every folder that the call names as its own."""
@@ -220,9 +247,7 @@ class Facts:
         bases = ["", *(base for folder in folders for base in self._outside(folder))]
         return list(
             dict.fromkeys(
-                real_path(os.path.join(base, path), self._workspace)
-                for path in self._outside(text)
-                for base in bases
+                self._where.real(os.path.join(base, path)) for path in self._outside(text) for base in bases
             )
         )
 
@@ -242,35 +267,9 @@ def _local(text: str) -> list[str]:
     return list(dict.fromkeys(each for path in paths for each in (unquote(path), path)))
 
 
-def outside(path: str, workspace: str, seen_as: str) -> str:
-    """A path as the agent says it, as it is on the host: a sandbox may show the workspace under another name."""
-    if path == seen_as or path.startswith(seen_as.rstrip("/") + "/"):
-        return workspace + path[len(seen_as.rstrip("/")) :]
-    return path
-
-
-def real_path(path: str, workspace: str) -> str:
-    """Where a path really leads: relative to the workspace when inside it, else absolute."""
-    root = os.path.realpath(workspace)
-    try:
-        real = os.path.realpath(os.path.join(root, os.path.expanduser(path)))
-    except ValueError:
-        return f"/{path}"  # a NUL character: no file can have this name, and no pattern allows it
-    return _shortened(real, root)
-
-
-def _lexical(path: str, root: str) -> str:
-    try:
-        home = os.path.expanduser(path)
-    except ValueError:
-        home = path  # a NUL character, or one that no name of a user has
-    return _shortened(os.path.normpath(os.path.join(root, home)), root)
-
-
-def _shortened(path: str, root: str) -> str:
-    if path == root:
-        return "."
-    return path[len(root.rstrip("/")) + 1 :] if path.startswith(root.rstrip("/") + "/") else path
+def _parts(text: str) -> list[str]:
+    """The paths in a text that a tool may take for several, and the path without the blanks around it."""
+    return [each for part in _PARTED.split(text) if (each := part.strip()) and each != text]
 
 
 def _without_prefix(text: str) -> list[str]:

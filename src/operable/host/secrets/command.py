@@ -1,6 +1,6 @@
 """Command: what a shell line prints. For workflows, whose caller has allowed commands; a host runs none.
 
-A manifest names the line, so it runs only under the contract of its task (`flow.run.value_commands`), and only if the
+A manifest names the line, so it runs only under the contract of its task (`flow.run.caller`), and only if the
 caller has opted in. Its output is not repeated in an error: it may contain the secret.
 """
 

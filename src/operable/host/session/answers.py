@@ -9,11 +9,13 @@ from typing import Any
 
 from operable.host.arm import Answer, CallRevised, CallWithdrawn, ClientCall, LateCall
 from operable.host.policy.call_watch import Alarm
+from operable.host.policy.gate import unjudged
 from operable.host.session.approvals import Ask, Decision
 from operable.host.session.client_methods import DENIED
 from operable.host.session.context import SessionContext
 from operable.host.session.turn_table import TurnInput
 from operable.host.session.turns import Cause, Turns
+from operable.kernel.errors import Fail
 from operable.wire import events as e
 
 UNASKED = "unasked_tool_call"
@@ -27,8 +29,13 @@ class Answering:
         self._turns = turns
 
     def act(self, happening: Any) -> None:
-        """Carry out what follows from one of the ACTS."""
-        ACTS[type(happening)](self, happening)
+        """Carry out what follows from one of the ACTS; Fail: the session must end."""
+        try:
+            ACTS[type(happening)](self, happening)
+        except Fail:
+            raise
+        except Exception as error:
+            raise unjudged(error) from error
 
     def prompted(self, prompt: e.AgentPrompt) -> None:
         ruling = self._context.gate.rule(prompt)
@@ -66,7 +73,7 @@ class Answering:
         """The agent does not do what it says: it is ended, and with it its turn. The first alarm counts."""
         if alarm is None or self._context.stopped is not None:
             return
-        self._context.gate.record.alarm(alarm.text, alarm.asked, alarm.told)
+        self._context.gate.record.alarm(alarm.text, alarm.asked, alarm.reported)
         self._turns.feed(TurnInput.ALARMED, Cause(e.ERROR, UNASKED, alarm.text))
 
     def used(self, usage: e.UsageUpdate) -> None:

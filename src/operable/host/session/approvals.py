@@ -4,8 +4,10 @@ Theory of operation. An `Ask` is put into the queue, and as a file into the sess
 process's own interface and other processes (`operable agent …`) see the same list. An answer is also a file, made with
 `link`, which the file system lets only one party do: that party's answer counts, and a later one gets an error. No answer
 within the limit is a denial, made the same way. A decision is bound to the digest of what was asked: a caller that
-answers may say which digest it has seen, and an answer to something else is refused. An unreadable file in the place of
-an answer is set aside and reported (`on_damaged`); the question goes on to other answers and to its limit.
+answers may say which digest it has seen, and an answer to something else is refused, also when it is in a file. The files
+of a question are named after its id, digest and limit, so that a file of an earlier question with the same id answers
+nothing. A file in the place of an answer that is none is set aside and reported (`on_damaged`); the question goes on to
+other answers and to its limit.
 
 Answers are plain `Decision` values; turning them into a protocol's words is for the arm.
 """
@@ -35,6 +37,7 @@ TIMEOUT = 300.0
 POLL_INTERVAL = 0.1
 _FOLDER = "asks"
 _ANSWER_LIMIT = 1024 * 1024  # bytes; a completed form has a few thousand
+_ASK_LIMIT = 256 * 1024 * 1024  # bytes; a question shows the whole files that it is about
 ONCE = "allow_once"
 
 
@@ -124,8 +127,9 @@ class ApprovalQueue:
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             data = msgspec.json.encode(self._known.value(msgspec.to_builtins(ask)))
+            _remove(_place(self._folder, ask, ".answer"))
             # A question ends with the process that asks it, so a power cut may undo it.
-            write_whole(os.path.join(self._folder, _name(ask.id) + ".ask"), data, durable=False)
+            write_whole(_place(self._folder, ask, ".ask"), data, durable=False)
         except OSError as error:
             raise _unwritable("a question", ask.id, error) from error
         self._open[ask.id] = (ask, asyncio.get_running_loop().create_future())
@@ -217,19 +221,21 @@ class ApprovalQueue:
     def _look(self, ask_id: str) -> None:
         """Take an answer that another process has put into the folder."""
         entry = self._open.get(ask_id)
+        if entry is None:
+            return
         try:
-            decision = _answered(self._folder, ask_id)
+            decision = _answered(self._folder, entry[0])
         except _DamagedError as damaged:
             if damaged.moved or ask_id not in self._damaged:
                 self.on_damaged(ask_id, str(damaged))
             self._damaged.add(ask_id)
             return
-        if entry is not None and decision is not None and not entry[1].done():
+        if decision is not None and not entry[1].done():
             entry[1].set_result(decision)
 
     def _close(self, ask_id: str) -> None:
-        self._open.pop(ask_id, None)
-        _remove(os.path.join(self._folder, _name(ask_id) + ".ask"))
+        if (entry := self._open.pop(ask_id, None)) is not None:
+            _remove(_place(self._folder, entry[0], ".ask"))
         if not self._open and self._poll is not None:
             self._poll.cancel()
             self._poll = None
@@ -246,10 +252,9 @@ def pending_asks(session_folder: str) -> list[Ask]:
     for name in names:
         if name.endswith(".ask"):
             try:
-                with open(os.path.join(folder, name), "rb") as file:
-                    found.append(_ASK.decode(file.read()))
-            except (FileNotFoundError, msgspec.MsgspecError):
-                continue  # answered meanwhile
+                found.append(_ASK.decode(_content(os.path.join(folder, name), _ASK_LIMIT)))
+            except (OSError, msgspec.MsgspecError):
+                continue  # answered meanwhile, or no question of ours: it must not hide the others
     return sorted(found, key=lambda ask: (ask.expires_at, ask.id))
 
 
@@ -265,6 +270,22 @@ def answer_ask(session_folder: str, ask_id: str, decision: Decision) -> Ask:
 def _claim(folder: str, ask: Ask, decision: Decision) -> None:
     """Make this the answer, if no other process has answered."""
     _check_option(ask, decision)
+    _check_digest(ask, decision)
+    try:
+        with contextlib.suppress(_DamagedError):
+            _answered(folder, ask)  # an answer that cannot be read does not stay in the way of this one
+        create_whole(_place(folder, ask, ".answer"), msgspec.json.encode(decision))
+    except FileExistsError:
+        other = None
+        with contextlib.suppress(_DamagedError):
+            other = _answered(folder, ask)
+        by = "another process" if other is None or not other.by else other.by
+        raise Fail("conflict", "ALREADY_ANSWERED", f"{by} has already answered", target=ask.id) from None
+    except OSError as error:
+        raise _unwritable("an answer", ask.id, error) from error
+
+
+def _check_digest(ask: Ask, decision: Decision) -> None:
     if decision.digest and decision.digest != ask.digest:
         raise Fail(
             "conflict",
@@ -273,19 +294,6 @@ def _claim(folder: str, ask: Ask, decision: Decision) -> None:
             target=ask.id,
             hint="look at the question again",
         )
-    answer = os.path.join(folder, _name(ask.id) + ".answer")
-    try:
-        with contextlib.suppress(_DamagedError):
-            _answered(folder, ask.id)  # an answer that cannot be read does not stay in the way of this one
-        create_whole(answer, msgspec.json.encode(decision))
-    except FileExistsError:
-        other = None
-        with contextlib.suppress(_DamagedError):
-            other = _answered(folder, ask.id)
-        by = "another process" if other is None or not other.by else other.by
-        raise Fail("conflict", "ALREADY_ANSWERED", f"{by} has already answered", target=ask.id) from None
-    except OSError as error:
-        raise _unwritable("an answer", ask.id, error) from error
 
 
 def needs_option(options: tuple[Choice, ...]) -> bool:
@@ -317,24 +325,34 @@ def _check_option(ask: Ask, decision: Decision) -> None:
         )
 
 
-def _answered(folder: str, ask_id: str) -> Decision | None:
-    """The answer in the folder, if there is one. A file that is not an answer is set aside: _DamagedError says where."""
-    path = os.path.join(folder, _name(ask_id) + ".answer")
+def _answered(folder: str, ask: Ask) -> Decision | None:
+    """The answer in the folder, if there is one. What does not answer it is set aside: _DamagedError says where."""
+    path = _place(folder, ask, ".answer")
     try:
-        # Neither a link nor a FIFO: the host must not be kept waiting, nor read something else.
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        decision = _DECISION.decode(_content(path, _ANSWER_LIMIT))
+        _check_option(ask, decision)
+        _check_digest(ask, decision)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise _set_aside(path, error.strerror or "it cannot be opened") from error
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise _set_aside(path, "it is not a file")
-        return _DECISION.decode(os.read(fd, _ANSWER_LIMIT))
-    except (OSError, msgspec.MsgspecError) as error:
+        raise _set_aside(path, error.strerror or str(error)) from error
+    except msgspec.MsgspecError as error:
         raise _set_aside(path, "it is not an answer") from error
-    finally:
-        os.close(fd)
+    except Fail as problem:
+        raise _set_aside(path, problem.message) from problem
+    return decision
+
+
+def _content(path: str, limit: int) -> bytes:
+    """Of a regular file. OSError for a link or a FIFO: a reader must not wait, nor read something else."""
+    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(fd, "rb") as file:
+        status = os.fstat(fd)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("it is not a file")
+        if status.st_size > limit:
+            raise OSError(f"it has more than {limit} bytes")
+        return file.read(limit)
 
 
 class _DamagedError(Exception):
@@ -352,9 +370,11 @@ def _set_aside(path: str, why: str) -> _DamagedError:
     return _DamagedError(f"an answer cannot be read ({why}); it is now {os.path.basename(aside)}", moved=True)
 
 
-def _name(ask_id: str) -> str:
-    """Ids come from agents: never a file name as they are."""
-    return hashlib.sha256(ask_id.encode("utf-8", "replace")).hexdigest()[:24]
+def _place(folder: str, ask: Ask, suffix: str) -> str:
+    """A file of this question and of no other one. Ids come from agents: they are never a file name as they are."""
+    identity = f"{ask.id}\0{ask.digest}\0{ask.expires_at}"
+    name = hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:24]
+    return os.path.join(folder, name + suffix)
 
 
 def _remove(path: str) -> None:

@@ -22,10 +22,9 @@ from typing import Any
 
 from operable.host.arm import ClientCall
 from operable.host.audit.chain import UNRECORDED, OpenRecord
-from operable.host.policy.gate import Gate
+from operable.host.policy.agent_path import ANYWHERE
+from operable.host.policy.gate import UNJUDGED, Gate
 from operable.host.policy.shell.command_context import with_variables
-from operable.host.policy.shell.command_line import is_system_shell
-from operable.host.policy.tool_call import outside
 from operable.host.session.approvals import ApprovalQueue, Ask
 from operable.host.session.terminals import ClientTerminal
 from operable.kernel.errors import Fail
@@ -109,7 +108,7 @@ class ClientMethods:
             # A NUL, or another character that no name of a file has.
             return None, {"code": INVALID, "message": f"{call.method} has a character that cannot be used"}
         except (OSError, Fail) as error:
-            if isinstance(error, Fail) and error.code in UNRECORDED:
+            if isinstance(error, Fail) and error.code in {*UNRECORDED, UNJUDGED}:
                 raise
             text = error.message if isinstance(error, Fail) else error.strerror or "failed"
             return None, {"code": INTERNAL, "message": text}
@@ -161,34 +160,50 @@ class ClientMethods:
         path, content = self._inside(params.get("path"), "fs/write_text_file"), params.get("content")
         if not isinstance(content, str):
             raise _RefusedError(INVALID, "content is a string")
-        begun = await self._permit("fs/write_text_file", "edit", self._names(path, params["path"]), approvals)
+        names = self._names(path, params["path"])
+        begun = await self._permit(
+            "fs/write_text_file", "edit", names, approvals, content, functools.partial(self._content_of, path)
+        )
         with self._recorded(begun, "fs/write_text_file"):
             _require_writable(self._root, path)
             replace_file(os.path.join(self._root, path), content.encode("utf-8", "surrogatepass"))
         self._gate.record.end_own(begun, "fs/write_text_file", characters=len(content))
         return {}
 
+    def _content_of(self, path: str) -> str:
+        """What a file has now; empty: it is not there, or not a text that could be compared."""
+        try:
+            with os.fdopen(_open_beneath(self._root, path, os.O_RDONLY), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return ""
+                return file.read(READ_LIMIT).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
     def _inside(self, path: Any, method: str) -> str:
         """The path relative to the workspace, links resolved."""
         if not isinstance(path, str) or not path or "\0" in path:
             raise _RefusedError(INVALID, "path is a string")
-        path = outside(path, self._root, self._gate.seen_as)
-        real = os.path.realpath(os.path.join(self._root, path))
-        if not real.startswith(self._root.rstrip("/") + "/"):
+        paths = self._gate.agent_paths()
+        path = paths.on_host(path)
+        real = paths.real(self._literal(path))
+        if real == ANYWHERE:
+            raise self._denied(method, path, f"{path} leads elsewhere in each process, or cannot be resolved")
+        if real == "." or real.startswith("/"):
             raise self._denied(method, path, f"{path} is outside the workspace")
-        return real[len(self._root.rstrip("/")) + 1 :]
+        return real
 
     def _names(self, path: str, given: str) -> dict[str, str]:
         """The file by both of its names: what is touched, and what the agent called it where that leads through a link.
 
         A rule about either applies. The real name was resolved once: a link that changes meanwhile changes nothing.
         """
-        called = os.path.normpath(os.path.join(self._root, outside(given, self._root, self._gate.seen_as)))
+        called = os.path.normpath(os.path.join(self._root, self._gate.agent_paths().on_host(given)))
         called = called.removeprefix(self._root.rstrip("/") + "/")
-        names = {"path": self._named(path)}
-        return names if called == path else names | {"filepath": self._named(called)}
+        names = {"path": self._literal(path)}
+        return names if called == path else names | {"filepath": self._literal(called)}
 
-    def _named(self, path: str) -> str:
+    def _literal(self, path: str) -> str:
         """As rules and people see it. A path that would be read as something else (`~x`) is said in full."""
         return f"./{path}" if path.startswith("~") or path[:5].lower() == "file:" else path
 
@@ -229,8 +244,9 @@ class ClientMethods:
     def _folder(self, cwd: Any) -> str:
         if not isinstance(cwd, str) or "\0" in cwd:
             raise _RefusedError(INVALID, "cwd is a string")
-        real = os.path.realpath(os.path.join(self._root, outside(cwd, self._root, self._gate.seen_as)))
-        return "" if real == self._root else self._inside(cwd, "terminal/create")
+        paths = self._gate.agent_paths()
+        real = paths.real(self._literal(paths.on_host(cwd)))
+        return "" if real == "." else self._inside(cwd, "terminal/create")
 
     async def _wait(self, call: ClientCall) -> dict[str, Any]:
         terminal = self._known(call.params)
@@ -264,10 +280,16 @@ class ClientMethods:
         return terminal
 
     async def _permit(
-        self, tool: str, kind: str, arguments: Mapping[str, Any], approvals: ApprovalQueue
+        self,
+        tool: str,
+        kind: str,
+        arguments: Mapping[str, Any],
+        approvals: ApprovalQueue,
+        content: str | None = None,
+        before: Callable[[], str] = str,
     ) -> OpenRecord:
         """The record of what may now be done; it is on disk."""
-        found = self._gate.rule_own(tool, kind, arguments)
+        found = self._gate.rule_own(tool, kind, arguments, content, before)
         if isinstance(found, Ask):
             found = await approvals.ask(found)
         if not found.allowed:
@@ -355,6 +377,8 @@ def _argv(params: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
         raise _RefusedError(INVALID, "command or args have a NUL character")
     if not words and shutil.which(command) is None:
         return ("/bin/sh", "-c", command), command
+    from operable.host.policy.shell.command_line import is_system_shell
+
     # A bare name is looked up on the host, here and once: what is judged is what runs, whatever is in the workspace.
     program = (shutil.which(command) or command) if is_system_shell(command) else command
     argv = (program, *words)

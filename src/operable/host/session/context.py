@@ -1,17 +1,20 @@
 """What the parts of one session share: its place on disk, its rules, its link to the agent, and how something is reported.
 
 `commit` is the only way in which anything happens to a session: events go to the log first, then their consequences are
-carried out, then what the arm has to say is written. What must be kept and cannot be (a full disk) stops the session.
+carried out, then what the arm has to say is written. What must be kept and cannot be (a full disk) stops the session, and
+so does every other error in between: it is recorded as an alarm.
+
+`Budget` counts turns, tokens, money and time, and says when a limit is reached.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-from operable.host.policy.gate import Gate
+from operable.host.policy.gate import UNJUDGED, Gate
 from operable.host.session.approvals import ApprovalQueue
-from operable.host.session.budget import Budget
 from operable.host.session.client_methods import ClientMethods
 from operable.host.session.link import AgentLink
 from operable.host.session.log import SessionLog
@@ -19,8 +22,98 @@ from operable.host.session.registry import SessionHome, timestamp
 from operable.host.session.turn_table import TurnMachine
 from operable.kernel.errors import Fail
 from operable.wire import events as e
+from operable.wire.events import TurnEnd, UsageUpdate
 
+FAILED: Final = "SESSION_FAILED"
+ALARMING: Final = frozenset(
+    {FAILED, UNJUDGED}
+)  # what the agent does is not known any more: it ends with an alarm
+
+TURNS, TOKENS, USD, SECONDS = "turns", "tokens", "usd", "seconds"
+_UNITS = {TURNS: "turns", TOKENS: "tokens", USD: "US dollars", SECONDS: "seconds"}
 Consequence = tuple[Callable[[Any], object], Any]
+
+
+# Budgets of a session: turns, tokens, money, time. Counts what was used and says when a limit is reached.
+# A session over a limit is paused, and the user is asked (the session does both); an approval grants the same amount
+# again, a denial cancels the turn. Tokens and money are what the agent itself reports: an agent that reports nothing
+# spends nothing that could be counted. `unreported` says so, so that silence is not mistaken for a low cost.
+@dataclass(frozen=True, slots=True)
+class Exceeded:
+    """A limit that is reached."""
+
+    what: str
+    used: float
+    limit: float
+
+    @property
+    def text(self) -> str:
+        return f"the session has used {self.used:g} of {self.limit:g} {_UNITS[self.what]}"
+
+
+class Budget:
+    """What a session may use, and has used. Limits are absolute; `grant` raises one by its own size."""
+
+    def __init__(self, limits: Mapping[str, float], clock: Callable[[], float]) -> None:
+        self._sizes = dict(limits)
+        self._limits = dict(limits)
+        self._clock = clock
+        self._started = clock()
+        self._used: dict[str, float] = {TURNS: 0, TOKENS: 0, USD: 0.0}
+        self._turn_tokens = 0.0
+        self._session_cost = 0.0
+        self.unreported = True
+
+    @property
+    def limited(self) -> bool:
+        return bool(self._limits)
+
+    def used(self, what: str) -> float:
+        return self._clock() - self._started if what == SECONDS else self._used[what]
+
+    def exceeded(self, *, next_turn: bool = False) -> Exceeded | None:
+        """The first limit that is reached; a turn that is about to begin counts as one that must still fit."""
+        for what, limit in self._limits.items():
+            used = self.used(what)
+            if (what == TURNS and next_turn and used >= limit) or (what != TURNS and used >= limit):
+                return Exceeded(what, used, limit)
+        return None
+
+    def seconds_left(self) -> float | None:
+        limit = self._limits.get(SECONDS)
+        return None if limit is None else max(0.0, limit - self.used(SECONDS))
+
+    def grant(self, what: str) -> None:
+        """The same amount again, from the current state of the session."""
+        self._limits[what] = max(self._limits[what], self.used(what)) + self._sizes[what]
+
+    def turn_began(self) -> None:
+        self._used[TURNS] += 1
+        self._turn_tokens = 0.0
+
+    def report(self, event: UsageUpdate) -> None:
+        """What the agent says in the middle of a turn: totals of the turn for tokens, of the session for money."""
+        self.unreported = False
+        tokens = float(event.tokens_in + event.tokens_out)
+        if tokens > self._turn_tokens:
+            self._used[TOKENS] += tokens - self._turn_tokens
+            self._turn_tokens = tokens
+        if event.cost is not None and event.cost > self._session_cost:
+            self._used[USD] += event.cost - self._session_cost
+            self._session_cost = event.cost
+
+    def turn_ended(self, event: TurnEnd) -> None:
+        """The agent's account of the whole turn; what was reported before is part of it."""
+        if event.usage is None:
+            return
+        self.unreported = False
+        tokens = float(event.usage.input_tokens + event.usage.output_tokens)
+        self._used[TOKENS] += max(0.0, tokens - self._turn_tokens)
+        self._turn_tokens = 0.0
+        if event.usage.cost_usd is not None and self._session_cost == 0.0:
+            self._used[USD] += event.usage.cost_usd
+
+
 """What is done, and with what, once the event that caused it is in the log."""
 
 
@@ -69,15 +162,28 @@ class SessionContext:
 
     def commit(self, shown: Sequence[e.AnyEvent], then: Iterable[Consequence] = ()) -> None:
         """Log the events, then carry out their consequences, then write what the arm has to say."""
-        try:
+        before = self.failure
+        with self.closing():
             if shown and not self.log.closed:
                 self.log.append(shown)
             for consequence, cause in then:
                 consequence(cause)
+                if (
+                    self.failure is not before
+                ):  # the session collapsed in there: nothing more is done for the agent
+                    return
             self.gate.record.flush()  # what the agent announced, before it gets another word of us
+            self.link.flush()
+
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """Whatever fails inside ends the session, with an alarm: a callback of the event loop would lose the error."""
+        try:
+            yield
         except Fail as problem:
             self._collapse(problem)
-        self.link.flush()
+        except Exception as error:  # noqa: BLE001 - what is not known must end the session too
+            self._collapse(self._failed(error))
 
     def fail(self, code: str, text: str) -> e.AgentError:
         """An error event, with what the agent said on stderr."""
@@ -98,18 +204,19 @@ class SessionContext:
     def _done(self, task: asyncio.Task[None]) -> None:
         self.tasks.discard(task)
         problem = None if task.cancelled() else task.exception()
-        if problem is None:
-            return
-        if not isinstance(problem, Fail):
-            problem = Fail(
-                "internal", "SESSION_FAILED", f"{type(problem).__name__}: {problem}", target=self.id
-            )
-        self._collapse(problem)
+        if problem is not None:
+            self._collapse(problem if isinstance(problem, Fail) else self._failed(problem))
+
+    def _failed(self, error: BaseException) -> Fail:
+        return Fail("internal", "SESSION_FAILED", f"{type(error).__name__}: {error}", target=self.id)
 
     def _collapse(self, problem: Fail) -> None:
         if self.failure is None:
             self.failure = problem
             self.stop(problem.code, "host failure")
+            if problem.code in ALARMING:
+                with suppress(Fail):  # the session ends in any case
+                    self.gate.record.alarm(problem.message, None, None)
             self.on_collapse(problem)
 
     def last_word(self, status: str, error: str | None) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Self
 from operable.host.arm import CallRevised, Happening, Message, NeedsAuth, Noise, Opened, PeerError
 from operable.host.session.answers import ACTS, Answering
 from operable.host.session.approvals import Ask, Decision
-from operable.host.session.context import SessionContext
+from operable.host.session.context import ALARMING, SessionContext
 from operable.host.session.link import (
     AgentLink,
     check_message,
@@ -208,10 +208,11 @@ class Session:
 
     def receive(self, happenings: list[Happening]) -> None:
         """Everything that one chunk of the agent's output meant."""
-        if not self._machine.is_closed:
-            self._turns.heard()
-            batch = self._sorted(happenings)
-            self._context.commit(batch.shown, batch.then)
+        with self._context.closing():
+            if not self._machine.is_closed:
+                self._turns.heard()
+                batch = self._sorted(happenings)
+                self._context.commit(batch.shown, batch.then)
 
     def _sorted(self, happenings: list[Happening]) -> Batch:
         """What the happenings mean, to be committed by the caller."""
@@ -229,8 +230,11 @@ class Session:
 
     def ended(self, process: Transport) -> None:
         """A process is gone: the agent's, or that of one turn."""
-        if self._machine.is_closed:
-            return
+        with self._context.closing():
+            if not self._machine.is_closed:
+                self._ended(process)
+
+    def _ended(self, process: Transport) -> None:
         status = None if process.end is None else process.end.status
         if process.too_long is not None:
             self._context.commit([e.AgentError(e.Failure(process.too_long, "line_too_long"), self.id)])
@@ -251,6 +255,10 @@ class Session:
 
     def broke(self, error: PeerError) -> None:
         """The agent broke its protocol: the session cannot go on."""
+        with self._context.closing():
+            self._broke(error)
+
+    def _broke(self, error: PeerError) -> None:
         stderr = self._link.stderr()
         failure = Fail("io", "AGENT_PROTOCOL_ERROR", error.message, target=error.code, stderr=stderr)
         self._turns.feed(TurnInput.BROKEN, Cause(e.ERROR, error.code, error.message, failure=failure))
@@ -338,7 +346,9 @@ class Session:
             self._on_close()
 
     def _collapse(self, problem: Fail) -> None:
-        """What must be kept cannot be kept: release waiting callers."""
+        """What must be kept cannot be kept, or something cannot be judged: release waiting callers."""
+        if problem.code in ALARMING:
+            self._turns.collapse(problem)
         self._finish(ERROR, problem.code)
 
 

@@ -13,8 +13,7 @@ import msgspec
 
 from operable.host.arm import Message
 from operable.host.session.approvals import Ask
-from operable.host.session.budget import Exceeded
-from operable.host.session.context import Consequence, SessionContext
+from operable.host.session.context import Consequence, Exceeded, SessionContext
 from operable.host.session.registry import timestamp
 from operable.host.session.turn import Turn
 from operable.host.session.turn_table import TIMERS, TurnAction, TurnInput, TurnTimer
@@ -104,6 +103,15 @@ class Turns:
         self._set_timers()
         for action in actions:
             self._actions[action](cause, batch)
+
+    def collapse(self, problem: Fail) -> None:
+        """The session cannot go on: say why, and end the turn if there is one. Nothing is judged any more."""
+        batch, cause = Batch(), Cause(e.ERROR, problem.code.lower(), problem.message)
+        if self.turn is None:
+            self._report(cause, batch)
+        else:
+            self._close(cause, batch, self._context.gate.tool_lost)
+        self._context.commit(batch.shown, batch.then)
 
     def heard(self) -> None:
         self._last_heard = self._context.now
@@ -207,6 +215,9 @@ class Turns:
 
     def _end(self, cause: Cause, batch: Batch) -> None:
         """End the turn from this side: what is open is closed, the reason reported, then the turn-end."""
+        self._close(cause, batch, self._context.gate.tool_finished)
+
+    def _close(self, cause: Cause, batch: Batch, finish: Callable[[e.ToolResult], object]) -> None:
         context = self._context
         text = "the turn ended before this tool gave a result"
         results = [
@@ -214,7 +225,7 @@ class Turns:
             for call in context.gate.open_calls()
         ]
         batch.shown.extend(results)
-        batch.then.extend((context.gate.tool_finished, result) for result in results)
+        batch.then.extend((finish, result) for result in results)
         self._report(cause, batch)
         end = e.TurnEnd(context.id, cause.reason)
         batch.shown.append(end)
@@ -270,7 +281,8 @@ class Turns:
 
         def ring() -> None:
             self._timers.pop(timer, None)
-            self._rings[timer]()
+            with self._context.closing():
+                self._rings[timer]()
 
         self._timers[timer] = asyncio.get_running_loop().call_later(delay, ring)
 

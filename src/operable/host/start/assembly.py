@@ -16,9 +16,8 @@ from operable.host.policy.gate import Gate
 from operable.host.policy.pattern import ASK
 from operable.host.policy.rules import Policy
 from operable.host.session.approvals import TIMEOUT, ApprovalQueue, OnAsk
-from operable.host.session.budget import Budget
 from operable.host.session.client_methods import ClientMethods, Confine
-from operable.host.session.context import Limits, SessionContext
+from operable.host.session.context import Budget, Limits, SessionContext
 from operable.host.session.link import AgentLink, Connect, Spawn, no_process
 from operable.host.session.log import SessionLog
 from operable.host.session.registry import (
@@ -62,6 +61,8 @@ class Start:
     registry: Registry | None = None
     quirks: Mapping[str, Any] = field(default_factory=dict)
     seen_as: str | None = None  # the workspace as the agent sees it, where a sandbox shows it elsewhere
+    home: str = ""  # the HOME of the agent; empty: that of the host
+    home_at: str = ""  # where that folder is on the host, where a sandbox shows it elsewhere
     line_limit: int = LINE_LIMIT
     eof_grace: float = EOF_GRACE
     term_grace: float = TERM_GRACE
@@ -108,6 +109,8 @@ def _session(
         session_id=home.meta.id,
         workspace=start.workspace,
         seen_as=start.seen_as or start.workspace,
+        home=start.home,
+        home_at=start.home_at,
         policy=policy,
         audit=audit,
         attended=attended,

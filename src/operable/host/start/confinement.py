@@ -105,6 +105,12 @@ class ConfinedAgent:
         """Whether it is another machine, where nothing of this one is."""
         return self._enclosure is not None and self._enclosure.mechanism.elsewhere
 
+    def variables(self, env: Mapping[str, str]) -> dict[str, str]:
+        """The environment that a command with these variables gets here."""
+        is_host = self._enclosure is not None and self._enclosure.place.root == "host"
+        kept = {name: value for name, value in env.items() if is_host or name not in _DROPPED}
+        return kept | self._env
+
     def command(self, argv: Sequence[str], env: Mapping[str, str], cwd: str | None) -> PreparedCommand:
         """A command line as it is started in this place."""
         if self.elsewhere:
@@ -116,13 +122,10 @@ class ConfinedAgent:
         if self._enclosure is None:
             raise ValueError("the place is closed")
         place = self._enclosure.place
-        env = {
-            name: value for name, value in command.env.items() if place.root == "host" or name not in _DROPPED
-        }
         if place.root == "system":
             visible_path(command.executable, place)
         cwd = None if command.cwd is None else seen_path(command.cwd, place)
-        return self._enclosure.wrap(command._replace(env=env | self._env, tree=True), cwd=cwd)
+        return self._enclosure.wrap(command._replace(env=self.variables(command.env), tree=True), cwd=cwd)
 
     def close(self) -> None:
         if self._enclosure is not None:
@@ -218,7 +221,7 @@ def _prepare(place: ConfinedAgent, box: Sandbox, wanted: ConfinementRequest, fol
     if inside:
         env |= {"HOME": HOME, "USER": "agent", "LOGNAME": "agent", "TMPDIR": "/tmp"}  # noqa: S108 - inside
         if wanted.home is not None:
-            writable[HOME] = wanted.home
+            writable[HOME] = os.path.realpath(wanted.home)
     if delivered.substitutes and not egress:
         raise Fail("config", "SECRET_EXPOSURE_INVALID", "egress-substitute needs hosts in network.egress")
     env |= delivered.env

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
-from operable.proc.sandbox.egress.substitutes import Substitute
+from operable.proc.sandbox.egress.placeholders import Substitute
 
 if TYPE_CHECKING:
     from operable.host.start.vault import SecretValue, Vault

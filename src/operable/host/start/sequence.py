@@ -13,12 +13,12 @@ from dataclasses import replace
 
 from operable.host.arm import Arm
 from operable.host.audit.chain import Audit
-from operable.host.http.address import remote_address
-from operable.host.http.auth import authorization
+from operable.host.http.access import authorization, remote_address
 from operable.host.http.transport import Remote
+from operable.host.launch.doctor import rights
 from operable.host.launch.readiness import Launch, ReadyProgram, areadiness
-from operable.host.launch.rights import rights
-from operable.host.launch.store import SecretStore
+from operable.host.launch.step import SecretStore
+from operable.host.policy.agent_path import ANYWHERE
 from operable.host.policy.rules import Policy
 from operable.host.session.registry import Registry
 from operable.host.session.session import Session
@@ -37,9 +37,18 @@ from operable.host.start.choices import (
 )
 from operable.host.start.confinement import ConfinedAgent, provider
 from operable.host.start.options import StartOptions, resolve_options
-from operable.host.start.placement import LoginFiles, Placing, login_variables, place, sandbox_of, vault_of
+from operable.host.start.own_permissions import refuse_own_permissions
+from operable.host.start.placement import (
+    LoginFiles,
+    Placing,
+    choose_sandbox,
+    is_unconfined,
+    login_variables,
+    place,
+    sandbox_of,
+    vault_of,
+)
 from operable.host.start.remote import MACHINE_TIMEOUT, admit, ready_elsewhere
-from operable.host.start.sandbox_choice import choose_sandbox, is_unconfined
 from operable.host.start.vault import Vault
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
@@ -104,7 +113,7 @@ async def _start(
         limits = replace(limits, turn=confined.timeout)  # of one command, which a turn is here
     if confined.elsewhere and wanted.timeout is None:
         limits = replace(limits, handshake=limits.handshake + MACHINE_TIMEOUT)
-    logins = _login_files(loaded, wanted, ready, confined)
+    logins = _own_files(loaded, wanted, ready, confined)
     start = replace(
         _common(loaded, arm, chosen, wanted, registry, confined.cwd, elsewhere=confined.elsewhere),
         spawn=_spawner(manifest, chosen, ready, wanted, confined),
@@ -113,6 +122,8 @@ async def _start(
         withheld=confined.withheld,
         confine=confined.command,
         seen_as=confined.cwd,
+        home=_home_of(confined, {**ready.env, **chosen.env, **wanted.env}),
+        home_at=wanted.home or "",
         on_close=confined.close,
         learn=logins.learn,
     )
@@ -137,11 +148,19 @@ async def _start_remote(
             url, is_sse=is_sse, on_lines=on_lines, on_end=on_end, headers=allowed.headers
         ),
         secrets=placing.known,
+        home=ANYWHERE,
     )
     text = "the agent runs elsewhere: only its address is enforced"
     return await _compared(
         manifest, await start_session(start), wanted, Notice("enforcement", text, start.session_id)
     )
+
+
+def _home_of(confined: ConfinedAgent, env: Mapping[str, str]) -> str:
+    """The HOME that the agent gets, for rules about paths with `~`."""
+    if confined.elsewhere:
+        return ANYWHERE
+    return confined.variables(environment(env)).get("HOME") or ANYWHERE
 
 
 def _common(
@@ -255,18 +274,17 @@ def _launch(loaded: Loaded, wanted: StartOptions, login: Mapping[str, str], vaul
     )
 
 
-def _login_files(
+def _own_files(
     loaded: Loaded, wanted: StartOptions, ready: ReadyProgram, confined: ConfinedAgent
 ) -> LoginFiles:
+    """The files of the agent that matter here: those of its login, and settings that must not allow what rules deny."""
+    manifest = loaded.as_(AgentCli)
     passed = environment(inherit=sandbox_of(loaded).env.passthrough)
     variables = {**passed, **ready.env, **wanted.env}
-    found = LoginFiles(
-        loaded.as_(AgentCli),
-        confined.known,
-        variables=variables,
-        homes=tuple(home for home in (variables.get("HOME"), wanted.home) if home),
-        workspace=wanted.workspace,
-    )
+    homes = tuple(home for home in (variables.get("HOME"), wanted.home) if home)
+    policy = wanted.policy if isinstance(wanted.policy, Policy) else Policy()
+    refuse_own_permissions(manifest, policy, variables, homes, wanted.workspace)
+    found = LoginFiles(manifest, confined.known, variables=variables, homes=homes, workspace=wanted.workspace)
     found.learn()
     return found
 

@@ -77,6 +77,7 @@ def _spellings(secret: str) -> "Iterator[str]":
     yield dumps(escaped)[1:-1]  # JSON inside JSON
     yield repr(secret)[1:-1]
     yield secret.replace("'", "'\\''")  # inside the single quotes of a shell
+    yield secret.replace("'", "'\"'\"'")  # the same as Python writes it
     yield from _xml(secret)
     for safe in ("", "/", "!'()*"):
         encoded = quote_from_bytes(raw, safe=safe)

@@ -48,6 +48,11 @@ _HEADER_OPTION = re.compile(
 _USER_OPTION = re.compile(
     r"""(?P<head>(?<![\w-])(?:-u|--user|--proxy-user)[= \t]++["']?[^\s:"']++:)(?P<value>[^\s"']++)"""
 )
+# `-pSECRET` of clients of MySQL, `-p SECRET` of sshpass; before it are only words of the same command.
+_PASSWORD_OPTION = re.compile(
+    r"""(?P<head>\b(?:(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n;|&]{0,200}?[ \t]-p"""
+    r"""|sshpass[ \t]++-p[ \t]*+)["']?)(?P<value>(?<=')[^'\n]++|(?<=")[^"\n]++|[^\s"';|&=[-][^\s"';|&]*+)"""
+)
 _ELEMENT = re.compile(r"""(?P<head><(?P<name>[\w.:-]++)(?:\s[^<>]*+)?>\s*+)(?P<value>[^<]++)(?=</)""")
 _YAML_BLOCK = re.compile(
     r"""^(?P<indent>[ \t]*+(?:-[ \t]++)?)["']?(?P<name>[\w.-]++)["']?[ \t]*+:[ \t]*+(?P<style>[|>][-+0-9]*+)?[ \t]*+\r?\n""",
@@ -136,7 +141,7 @@ def _one_pass(text: str, levels: int) -> str:
     lowered = text.lower()
     if contains_any(lowered, NAME_HINTS):
         text = _mask_named(text, lowered)
-    if "-" in text and ("-H" in text or "-u" in text or "--header" in text):
+    if "-" in text and ("-H" in text or "-u" in text or "--header" in text or _has_password_option(text)):
         text = _mask_options(text)
     if "bearer" in lowered:
         text = _BEARER.sub(_mask_scheme, text)
@@ -167,11 +172,17 @@ def _mask_named(text: str, lowered: str) -> str:
     return text
 
 
+def _has_password_option(text: str) -> bool:
+    return " -p" in text and ("mysql" in text or "mariadb" in text or "sshpass" in text)
+
+
 def _mask_options(text: str) -> str:
     """`-H 'Name: value'` and `-u user:password` of a shell line, which announce by their letter only."""
     text = _HEADER_OPTION.sub(
         lambda found: _mask_tail(found, found["name"].lower() not in SAFE_HEADERS), text
     )
+    if "-p" in text:
+        text = _PASSWORD_OPTION.sub(lambda found: _mask_tail(found, True), text)
     return _USER_OPTION.sub(lambda found: _mask_tail(found, True), text)
 
 

@@ -40,7 +40,7 @@ DEPTH = 100
 
 _LINES = frozenset(("command", "commands", "cmd", "command_line", "commandLine", "script", "shell_command"))
 _PLACES = ("://", "?", "\\/")  # with a slash: addresses, and paths with a query
-_OPTIONS = ("-H", "-u", "--header")
+_OPTIONS = ("-H", "-u", "--header", "mysql", "mariadb", "sshpass")
 
 
 def redact_env(env: "Mapping[str, str]") -> dict[str, str]:

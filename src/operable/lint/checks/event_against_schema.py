@@ -31,7 +31,7 @@ _NOTHING = {"aoi-lint": [None]}
 def _command(case: Case) -> Iterator[LintFinding]:
     own = events(case.plan.schema)
     defined = event_types(case.plan.schema) if case.plan.schema is not None else set()
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     streams = some_stream(case)
     sampled = case.target.settled(case.lab.observe)[0] is not None
     # A schema that leaves refusals to the framework may still say everything of the results.
@@ -58,11 +58,11 @@ def _command(case: Case) -> Iterator[LintFinding]:
             if defined and name not in defined and not case.target.relays and not name.startswith("aoi:"):
                 flaws.append(("undefined", f"the tool's schema does not define the event type `{name}`"))
             for kind, message in flaws:
-                if (kind, name) not in told:
-                    told.add((kind, name))
+                if (kind, name) not in reported:
+                    reported.add((kind, name))
                     yield _problem(case, f"{what}: {message}", seen, event)
-            if ("announced", name) not in told and not flaws and _unannounced(case, name):
-                told.add(("announced", name))
+            if ("announced", name) not in reported and not flaws and _unannounced(case, name):
+                reported.add(("announced", name))
                 yield case.fail(
                     f"{what}: capabilities do not announce the event type `{name}` for this command",
                     seen,

@@ -46,13 +46,13 @@ def _command(case: Case) -> Iterator[LintFinding]:
     command = case.target
     if command.profile.skip is not None or not command.has_stream:
         raise Untested(command.settled(case.lab.observe)[1])
-    told: set[str] = set()
+    reported: set[str] = set()
     for call, secrets, framework_only in (_flags(case), *_planned(case), _misspelt(case), _places(case)):
         seen = case.observe(call)
         for label, value in secrets.items():
             found = _leak(seen, value, framework_only=framework_only)
-            if found is not None and label not in told:
-                told.add(label)
+            if found is not None and label not in reported:
+                reported.add(label)
                 yield case.fail(f"the secret given in {label} appears {found}", seen, excerpt=found)
     demand_sample(case)
 

@@ -66,7 +66,7 @@ def _command(case: Case) -> Iterator[LintFinding]:
 def _again(case: Case, room: Room, call: Invocation, first: Observation) -> Iterator[LintFinding]:
     second, changes = room.effect(call)
     case.seen.append(second)
-    told = [change for change in changes if change.where == "state"]
+    reported = [change for change in changes if change.where == "state"]
     if second.refused:
         yield case.fail(f"the same call with the same key fails: status {second.status}", second)
     elif _results(second) != _results(first) or _count(second) != _count(first):
@@ -75,8 +75,8 @@ def _again(case: Case, room: Room, call: Invocation, first: Observation) -> Iter
             second,
             excerpt=excerpt(f"{_shown(first)} then {_shown(second)}"),
         )
-    if told:
-        yield case.fail(f"the same call with the same key takes effect again: {told[0]}", second)
+    if reported:
+        yield case.fail(f"the same call with the same key takes effect again: {reported[0]}", second)
     elif changes and room.state() is None:
         if second.succeeded and _results(second) == _results(first):
             # Its own notes, or the effect once more: only the tool can say.
@@ -103,9 +103,9 @@ def _other_call(case: Case, call: Invocation) -> Invocation | None:
 def _other(case: Case, room: Room, call: Invocation) -> Iterator[LintFinding]:
     seen, changes = room.effect(call)
     case.seen.append(seen)
-    told = [change for change in changes if change.where == "state"]
-    if seen.succeeded or told:
-        did = f"; {told[0]}" if told else ""
+    reported = [change for change in changes if change.where == "state"]
+    if seen.succeeded or reported:
+        did = f"; {reported[0]}" if reported else ""
         yield case.fail(f"the same key with other arguments is not refused{did}", seen)
 
 

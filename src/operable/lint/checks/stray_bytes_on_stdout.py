@@ -46,15 +46,15 @@ def _tool(case: Case) -> Iterator[LintFinding]:
 
 
 def _command(case: Case) -> Iterator[LintFinding]:
-    told: set[str] = set()
+    reported: set[str] = set()
     for name in case.target.event_types:
         if name in RESERVED:
             yield case.fail(f"capabilities announce the reserved event type `{name}`", section="8.2")
     seen = some_stream(case)
     for what, observation in seen:
         for kind, finding in _flaws(case, what, observation):
-            if kind not in told:
-                told.add(kind)
+            if kind not in reported:
+                reported.add(kind)
                 yield finding
     demand_sample(case)
     if not any(observation.stdout for _, observation in seen):

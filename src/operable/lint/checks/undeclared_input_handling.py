@@ -52,7 +52,7 @@ def _command(case: Case) -> Iterator[LintFinding]:
 
 def _tried(case: Case, call: Invocation, mode: str, options: tuple[str, ...]) -> Iterator[LintFinding]:
     lines = [line + b"\n" for line in (call.stdin or b"").splitlines() if line.strip()]
-    told: set[str] = set()
+    reported: set[str] = set()
     for place in _PLACES:
         middle = (len(lines) + 1) // 2
         position = {"first": 0, "middle": middle, "no object": middle}.get(place, len(lines))
@@ -64,13 +64,13 @@ def _tried(case: Case, call: Invocation, mode: str, options: tuple[str, ...]) ->
         seen, changes = case.effect(bad_call)
         problems = _strict(seen, position + 1) if mode == "fail-fast" else _tolerant(case, call, seen)
         for message in problems:
-            if message not in told:
-                told.add(message)
+            if message not in reported:
+                reported.add(message)
                 yield case.fail(
                     f"declared {mode}, bad line {place}: {message}", seen, excerpt=excerpt(seen.stdout[-200:])
                 )
-        if mode == "fail-fast" and changes and case.target.mutates and "changes" not in told:
-            told.add("changes")
+        if mode == "fail-fast" and changes and case.target.mutates and "changes" not in reported:
+            reported.add("changes")
             yield case.fail(
                 f"declared fail-fast, bad line {place}: it fails and changes things: {changes[0]}", seen
             )

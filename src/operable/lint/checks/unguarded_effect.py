@@ -75,10 +75,10 @@ def _unconfirmed(case: Case) -> Iterator[LintFinding]:
     yield from _contacts(case, refused, "without confirmation it tries to reach the network")
     if not changes and case.target.claims_flag("supports_idempotency_key"):
         keyed, changes = case.effect(case.target.with_options(unconfirmed(case), "--idempotency-key", _KEY))
-        told = tuple(change for change in changes if change.where == "state")
+        reported = tuple(change for change in changes if change.where == "state")
         # That it has made a note of the key is not an effect.
-        if keyed.succeeded or told:
-            said = _shown(told) or "it reports success"
+        if keyed.succeeded or reported:
+            said = _shown(reported) or "it reports success"
             yield case.fail(f"an idempotency key does for a confirmation: {said}", keyed, section="14.3")
     if case.target.claims_flag("supports_confirm_count"):
         yield from _counted(case, len(done.domain))

@@ -106,10 +106,10 @@ def _resolved(case: Case, room: Room, seen: Observation, before: _Listing | None
 def _accounted(case: Case, seen: Observation, before: _Listing, after: _Listing) -> Iterator[LintFinding]:
     """What came or went in the list was named, if only by the name of what it was in."""
     had, has = ({name for event in listing if (name := identity(event))} for listing in (before, after))
-    told = encode(seen.domain)
+    reported = encode(seen.domain)
     names = tuple(name for event in seen.domain for name in identities(event).values())
     for what, changed in (("gained", has - had), ("lost", had - has if case.target.destructive else set())):
-        silent = sorted(name for name in changed if name not in told and not name.startswith(names))
+        silent = sorted(name for name in changed if name not in reported and not name.startswith(names))
         if silent:
             yield case.fail(f"`list` has {what} `{silent[0]}`, which no event names", seen)
 

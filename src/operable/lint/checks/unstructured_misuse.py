@@ -63,9 +63,9 @@ def _command(case: Case) -> Iterator[LintFinding]:
         if seen.refused and changes:
             yield case.fail(f"{what} is refused, and takes effect: {changes[0]}", seen)
     yield from _refusal(case, "an unknown output format", case.observe(_unknown_format(case)))
-    told: set[str] = set()
+    reported: set[str] = set()
     for _, seen in streams(case):
-        yield from _errors(case, seen, told)
+        yield from _errors(case, seen, reported)
 
 
 def _unknown_format(case: Case) -> Invocation:
@@ -85,11 +85,11 @@ def _refusal(case: Case, what: str, seen: Observation) -> Iterator[LintFinding]:
         yield case.fail(f"{what}: it crashed ({crash[0]}): {crash[1]}", seen, excerpt=crash[1])
 
 
-def _errors(case: Case, seen: Observation, told: set[str]) -> Iterator[LintFinding]:
+def _errors(case: Case, seen: Observation, reported: set[str]) -> Iterator[LintFinding]:
     for event in seen.errors:
         for message, must in _flaws(event):
-            if message not in told:
-                told.add(message)
+            if message not in reported:
+                reported.add(message)
                 yield case.fail(
                     message,
                     seen,
@@ -97,7 +97,7 @@ def _errors(case: Case, seen: Observation, told: set[str]) -> Iterator[LintFindi
                     section="9",
                     excerpt=excerpt(encode(event)),
                 )
-    yield from _status(case, seen, told)
+    yield from _status(case, seen, reported)
 
 
 def _flaws(event: dict[str, Any]) -> Iterator[tuple[str, bool]]:
@@ -119,7 +119,7 @@ def _flaws(event: dict[str, Any]) -> Iterator[tuple[str, bool]]:
         yield f"retryable is {str(retryable).lower()} for the category `{category}`", False
 
 
-def _status(case: Case, seen: Observation, told: set[str]) -> Iterator[LintFinding]:
+def _status(case: Case, seen: Observation, reported: set[str]) -> Iterator[LintFinding]:
     """A documented exit code is kept, where the last error decides it."""
     codes = (case.plan.capabilities or {}).get("exit_codes")
     if not isinstance(codes, dict) or not seen.errors or seen.ended != "itself" or seen.signalled:
@@ -128,8 +128,8 @@ def _status(case: Case, seen: Observation, told: set[str]) -> Iterator[LintFindi
     documented = codes.get(category) if isinstance(category, str) else None
     if isinstance(documented, int) and seen.status and seen.status != documented:
         message = f"exit status {seen.status} for the category `{category}`, documented is {documented}"
-        if message not in told:
-            told.add(message)
+        if message not in reported:
+            reported.add(message)
             yield case.fail(message, seen, level="SHOULD", section="6")
 
 

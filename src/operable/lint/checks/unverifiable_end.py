@@ -36,16 +36,16 @@ def _command(case: Case) -> Iterator[LintFinding]:
     sample = case.observe(call)
     if sample.stdout and not sample.events:
         raise Untested("stdout contains no readable event; see check 2")
-    told: set[str] = set()
+    reported: set[str] = set()
     for message, level in _sampled(case, sample):
-        told.add(_kind(message))
+        reported.add(_kind(message))
         yield case.fail(message, sample, level=level)
     for what, observation in (*streams(case), *_further(case, call)):
         if observation is sample:
             continue
         for message, level in _any(case, observation):
-            if _kind(message) not in told:
-                told.add(_kind(message))
+            if _kind(message) not in reported:
+                reported.add(_kind(message))
                 yield case.fail(f"{what}: {message}", observation, level=level)
     if sample.succeeded and sample.stdout and not case.target.unbounded:
         full = case.observe(replace(call, output="full"))
@@ -137,13 +137,13 @@ def _counts(case: Case, seen: Observation, summary: dict[str, Any]) -> Iterator[
     ):
         emitted = len(seen.of(kind))
         failed = sum(check.get("ok") is False and check.get("severity") == severity for check in checks)
-        told = summary.get(field)
+        reported = summary.get(field)
         upstream = summary.get("upstream_warning_count")
-        if not isinstance(told, int) or isinstance(upstream, int):
+        if not isinstance(reported, int) or isinstance(upstream, int):
             continue
         # A tool that fails may know of more than it reports one by one.
-        if told < emitted or (fine and told not in (emitted, emitted + failed)):
-            yield f"summary.{field} is {told}, but {emitted} such events were emitted", "MUST"
+        if reported < emitted or (fine and reported not in (emitted, emitted + failed)):
+            yield f"summary.{field} is {reported}, but {emitted} such events were emitted", "MUST"
     if fine and seen.errors and summary.get("partial") is not True and not summary.get("error_count"):
         yield "an aoi:error was emitted, and the summary says that all is well", "MUST"
 

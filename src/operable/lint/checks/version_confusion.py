@@ -55,9 +55,13 @@ def _declared(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[L
             f"meta.schema_version is {version}{conflated}, the declared default is {mine[0][2]}", seen
         )
     yield from _whose(case, meta, seen)
-    told = capabilities.get("tool_version")
-    if isinstance(told, str) and isinstance(meta.get("tool_version"), str) and meta["tool_version"] != told:
-        yield case.fail(f"meta.tool_version is {meta['tool_version']}, capabilities say {told}", seen)
+    stated = capabilities.get("tool_version")
+    if (
+        isinstance(stated, str)
+        and isinstance(meta.get("tool_version"), str)
+        and meta["tool_version"] != stated
+    ):
+        yield case.fail(f"meta.tool_version is {meta['tool_version']}, capabilities say {stated}", seen)
     versions = capabilities.get("aoi_versions")
     spoken = meta.get("aoi_version")
     if isinstance(versions, list) and isinstance(spoken, str) and spoken not in versions:
@@ -70,9 +74,9 @@ def _whose(case: Case, meta: dict[str, Any], seen: Observation) -> Iterator[Lint
     """Whose stream this is: consumers of several tools distinguish them by it."""
     if case.target.relays:
         return
-    told, tool, command = (case.plan.capabilities or {}).get("tool"), meta.get("tool"), meta.get("command")
-    if isinstance(told, str) and isinstance(tool, str) and tool != told:
-        yield case.fail(f"meta.tool is {tool}, capabilities say {told}", seen, section="8.3")
+    stated, tool, command = (case.plan.capabilities or {}).get("tool"), meta.get("tool"), meta.get("command")
+    if isinstance(stated, str) and isinstance(tool, str) and tool != stated:
+        yield case.fail(f"meta.tool is {tool}, capabilities say {stated}", seen, section="8.3")
     # Under another name of its own it may go; not under that of another.
     others = {plan.name for plan in case.plan.commands if plan is not case.target}
     if isinstance(command, str) and command != case.target.name and command in others:

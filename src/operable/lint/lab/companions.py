@@ -21,9 +21,8 @@ from dataclasses import replace
 
 from operable.kernel.errors import Fail
 from operable.lint.lab.custody import Custody
-from operable.lint.lab.output import FLOOD
+from operable.lint.lab.output import FLOOD, LOOK, QUIET
 from operable.lint.lab.probe import LabProbe, ProbeFolders
-from operable.lint.lab.stall import LOOK, QUIET
 from operable.proc.child import Child, ChildEnd
 from operable.proc.reactor import Attendant
 from operable.proc.tree.escalation import Graces

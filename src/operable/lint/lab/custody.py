@@ -202,11 +202,11 @@ def described(counts: dict[str, int]) -> tuple[str, ...]:
     unroutable = counts.get("IpOutNoRoutes", 0) + counts.get("Ip6OutNoRoutes", 0)
     unanswered = counts.get("TcpActiveOpens", 0) - counts.get("TcpPassiveOpens", 0)
     unheard = counts.get("UdpNoPorts", 0) + counts.get("Udp6NoPorts", 0)
-    told = (
+    reported = (
         (unroutable, "to an address outside this machine, or to a name server"),
         (unanswered, "to a port of this machine at which nothing in the sandbox listens (TCP)"),
         (unheard, "to a port of this machine at which nothing in the sandbox listens (UDP)"),
     )
     return tuple(
-        f"{number} {'times' if number > 1 else 'time'} {whom}" for number, whom in told if number > 0
+        f"{number} {'times' if number > 1 else 'time'} {whom}" for number, whom in reported if number > 0
     )

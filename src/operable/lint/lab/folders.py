@@ -43,7 +43,7 @@ class Premises:
     def taken(cls) -> Self:
         """A new one. Those of linters that were killed are taken away."""
         _clear(tempfile.gettempdir())
-        folder = tempfile.mkdtemp(prefix=_PREFIX)
+        folder = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
         try:
             return cls(folder, create_locked(f"{folder}/{_LOCK}"))
         except OSError:

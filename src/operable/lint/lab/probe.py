@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from operable.kernel.errors import Fail
 from operable.lint.evidence import Invocation
 from operable.lint.lab.custody import MEMORY, TASKS
-from operable.proc.command import PreparedCommand
-from operable.proc.executable import interpreter
+from operable.proc.command import PreparedCommand, interpreter
 from operable.proc.sandbox.confinement import Confinement, ResourceLimits, Sandbox
 from operable.proc.sandbox.enclosure import Enclosure, enclose
 from operable.proc.sandbox.loopback import Loopback
@@ -93,7 +92,7 @@ class LabProbe:
         confinement = Confinement(
             cwd=place.inside_work,
             writable={place.inside_work: place.work, place.inside_home: place.home},
-            readable={path: path for path in (*place.readable, *hidden(*words))},
+            readable={path: os.path.realpath(path) for path in (*place.readable, *hidden(*words))},
             loopback=place.loopback,
             rooted=rooted,
             gate=gate,
@@ -117,7 +116,7 @@ class LabProbe:
 
     def _confinement(self, invocation: Invocation, place: ProbeFolders, gate: int | None) -> Confinement:
         places = {place.inside_work: place.work}
-        seen = {path: path for path in place.readable}
+        seen = {path: os.path.realpath(path) for path in place.readable}
         if invocation.bare:
             seen[place.inside_home] = place.home
         else:

@@ -26,6 +26,8 @@ from operable.lint.lab.companions import Companions
 from operable.lint.lab.folders import discard
 from operable.lint.lab.probe import LabProbe, ProbeFolders, hidden
 from operable.lint.profile import Profile
+from operable.state.real_file import digest_file
+from operable.state.sqlite import read_foreign_database
 
 # Inside the sandbox, where /tmp is empty. A name that says nothing to a tool, and that no folder of a tool has;
 # always the same, so that what a tool prints of it is also the same.
@@ -107,16 +109,16 @@ class LabRoom:
         if not invocation.bare:
             self.furnish(invocation.beside)
         # Only the call is between the two looks at the files: asking for the state may also leave traces.
-        told = self.state()
+        reported = self.state()
         before = self._files()
         observation = self.run(invocation)
         after = self._files()
         found = [*changes(before[0], after[0], "work"), *changes(before[1], after[1], "home")]
         later = self.state()
-        if told is None or later is None or later == told or not self._steadiness.holds(self.state):
+        if reported is None or later is None or later == reported or not self._steadiness.holds(self.state):
             return observation, tuple(found)
-        found += [RoomChange("state", f"lost {item[:120]}") for item in told if item not in later][:3]
-        found += [RoomChange("state", f"gained {item[:120]}") for item in later if item not in told][:3]
+        found += [RoomChange("state", f"lost {item[:120]}") for item in reported if item not in later][:3]
+        found += [RoomChange("state", f"gained {item[:120]}") for item in later if item not in reported][:3]
         return observation, tuple(found)
 
     def state(self) -> tuple[str, ...] | None:
@@ -189,13 +191,16 @@ def _emptied(place: ProbeFolders, folder: str, *, confined: bool) -> ProbeFolder
 
 # What is in a folder, by content: to say what a call has changed.
 #
-# Files are compared by digest, never by time. A SQLite database is compared by what it says, because opening one may
-# rearrange its pages and its write-ahead log without changing a row. Caches (`.cache`, `__pycache__`) are not state:
+# Files are compared by digest, never by time. A SQLite database is compared by what it says (in a copy), because opening
+# one may rearrange its pages and its write-ahead log without changing a row. Caches (`.cache`, `__pycache__`) are not state:
 # deleting them loses nothing.
 
 
 def snapshot(folder: str) -> dict[str, str]:
     """Path below the folder -> what is there."""
+    folder = os.path.realpath(
+        folder
+    )  # ours; what is in it was written by the tool, and no link there is followed
     found: dict[str, str] = {}
     for place, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name not in _CACHES]
@@ -227,27 +232,24 @@ def _content(path: str) -> str:
             return f"folder {status.st_mode & 0o777:o}"
         if not stat.S_ISREG(status.st_mode):
             return f"special {stat.S_IFMT(status.st_mode):o}"
-        with open(path, "rb") as file:
-            begin = file.read(16)
+        digest, mode, begin = digest_file(path)
         if begin == _SQLITE:
-            return f"database {_database(path)}"
-        with open(path, "rb") as file:
-            return f"file {status.st_mode & 0o777:o} {hashlib.file_digest(file, 'sha256').hexdigest()}"
+            return f"database {_database(path, digest)}"
+        return f"file {mode & 0o777:o} {digest}"
     except OSError as error:
         return f"unreadable {error.errno}"  # it went away while we looked, or may not be read
 
 
-def _database(path: str) -> str:
+def _database(path: str, bytes_digest: str) -> str:
     digest = hashlib.sha256()
+
+    def read(connection: sqlite3.Connection) -> None:
+        for statement in connection.iterdump():
+            digest.update(statement.encode("utf-8", "surrogatepass"))
+
     try:
-        connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=1.0)
-        try:
-            for statement in connection.iterdump():
-                digest.update(statement.encode("utf-8", "surrogatepass"))
-        finally:
-            connection.close()
-    except sqlite3.Error as error:
-        # Virtual tables of a module that we lack, a damaged file: then its bytes have to do.
-        with open(path, "rb") as file:
-            return f"({error}) {hashlib.file_digest(file, 'sha256').hexdigest()}"
+        read_foreign_database(path, read)
+    except (sqlite3.Error, OSError, TypeError, ValueError) as error:
+        # Virtual tables of a module that we lack, a damaged or very large file: then its bytes have to do.
+        return f"({error}) {bytes_digest}"
     return digest.hexdigest()

@@ -18,12 +18,12 @@ from typing import Literal
 from operable.kernel.errors import Fail
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.lab.custody import Custody
-from operable.lint.lab.output import Recording, SilentTerminal
+from operable.lint.lab.output import HEAD_START, LOOK, Patience, Recording, SilentTerminal, fill
 from operable.lint.lab.probe import LabProbe, ProbeFolders, place_file
 from operable.lint.lab.processes import Waiting
-from operable.lint.lab.stall import HEAD_START, LOOK, Patience, fill
 from operable.proc.child import OPEN, Child, ChildEnd, Stdin
 from operable.proc.reactor import SelectorReactor, Timer
+from operable.proc.run import require_started
 from operable.proc.tree.escalation import Graces
 
 # After a signal or a lost reader a tool has so long to end. "Promptly" for a person. On a loaded machine it may get little
@@ -90,6 +90,8 @@ class Trial:
                 self.terminal.handed_over()
             self._begin(self.child)
             self.reactor.run(lambda: self.ended is not None)
+            if self.ended is not None:
+                require_started(self.ended)
             self._see_orphans()
             if self.terminal is not None:
                 self.terminal.drain()

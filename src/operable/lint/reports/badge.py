@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from operable.lint.check import Level
 from operable.lint.engine import Report
-from operable.lint.matrix import verdicts
-from operable.lint.report import Format
+from operable.lint.report import Format, verdicts
 
 _LABEL = "machine mode"
 _COLOURS = {"pass": "#2a7d3f", "fail": "#b3261e", "none": "#6b6b6b"}

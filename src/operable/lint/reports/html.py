@@ -7,8 +7,7 @@ from html import escape
 
 from operable.lint.check import CHARACTERISTICS, Level, LintFinding
 from operable.lint.engine import Report
-from operable.lint.matrix import WHOLE, fails, fingerprint, verdicts
-from operable.lint.report import Format
+from operable.lint.report import WHOLE, Format, fails, fingerprint, verdicts
 
 _STYLE = """
 :root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }

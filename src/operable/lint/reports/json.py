@@ -9,8 +9,7 @@ from typing import Any
 
 from operable.lint.check import Level
 from operable.lint.engine import Report
-from operable.lint.matrix import fingerprint, verdicts
-from operable.lint.report import Format
+from operable.lint.report import Format, fingerprint, verdicts
 
 
 def _render(reports: Sequence[Report], level: Level, known: frozenset[str]) -> str:

@@ -13,8 +13,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from operable.lint.check import Level, LintFinding
 from operable.lint.engine import Report
-from operable.lint.matrix import fails, fingerprint
-from operable.lint.report import Format
+from operable.lint.report import Format, fails, fingerprint
 
 
 def _render(reports: Sequence[Report], level: Level, known: frozenset[str]) -> str:

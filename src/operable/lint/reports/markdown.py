@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from operable.lint.check import CHARACTERISTICS, Level, LintFinding
 from operable.lint.engine import Report
-from operable.lint.matrix import WHOLE, fails, fingerprint, verdicts
-from operable.lint.report import Format
+from operable.lint.report import WHOLE, Format, fails, fingerprint, verdicts
 
 SIGNS = {"pass": "pass", "fail": "**FAIL**", "untested": "untested", "not_applicable": "–"}
 

@@ -16,8 +16,7 @@ from urllib.parse import quote
 from operable import __version__
 from operable.lint.check import Level, LintCheck, LintFinding
 from operable.lint.engine import Report, checks
-from operable.lint.matrix import fingerprint
-from operable.lint.report import Format
+from operable.lint.report import Format, fingerprint
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _HOME = "https://machinemode.io/spec"

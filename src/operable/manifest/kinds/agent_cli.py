@@ -17,9 +17,8 @@ from operable.manifest.blocks import (
     SetupStep,
     VersionCheck,
 )
-from operable.manifest.embedding import embedded
 from operable.manifest.kind import Kind, Reference
-from operable.manifest.part import ManifestPart
+from operable.manifest.part import ManifestPart, embedded
 from operable.manifest.rules.agent import AGENT_RULES, capabilities_within_profile, environment_isolated
 from operable.manifest.rules.agent_blocks import (
     CapabilitiesBlock,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from operable.kernel.catalogue import nearest
-from operable.manifest.embedding import block
 from operable.manifest.kind import Rule
-from operable.manifest.part import ManifestPart
+from operable.manifest.part import ManifestPart, block
 from operable.manifest.problem import Problem
 from operable.manifest.rules.sandbox import variable
 

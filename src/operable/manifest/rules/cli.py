@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping
 from operable.manifest.kind import Reference, Rule
 from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
-from operable.manifest.rules.sandbox import variable, variables
-from operable.manifest.rules.sandbox_subset import covers, widenings
+from operable.manifest.rules.sandbox import covers, variable, variables, widenings
 
 RESERVED_EXITS = {
     "0": "ok",

@@ -1,8 +1,9 @@
 """What `metadata.operable` of an AGENT-CLI.md says about tools and questions, checked: rules of a session depend on it.
 
 `tools` maps names of tools to a kind and to the members that contain their arguments; `unasking_modes` and
-`unasked_kinds` say what the agent does without asking. A slip there would make a rule bind too little, so that it is an
-error with its line. Other members of `metadata.operable` are for the arms, and are not judged here.
+`unasked_kinds` say what the agent does without asking, and `own_permissions` where a user may have allowed it more.
+A slip there would make a rule bind too little, so that it is an error with its line. Other
+members of `metadata.operable` are for the arms, and are not judged here.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
 from operable.wire.events import TOOL_KINDS
 
-TOOL_FIELDS = ("kind", "command", "path", "address")
+TOOL_FIELDS = ("kind", "command", "path", "address", "aliases")
 ALL_KINDS = "*"
 
 
@@ -42,6 +43,9 @@ def _fields(entry: ManifestPart) -> Iterator[Problem]:
             yield part.problem("TOOL_MAP_INVALID", f"{name!r} is not a field of a tool", hint)
         elif name == "kind":
             yield from _kind(part, "TOOL_MAP_INVALID")
+        elif name == "aliases":
+            if not isinstance(part.value, list) or not all(item.text for item in part.items()):
+                yield part.problem("TOOL_MAP_INVALID", "aliases is a list of further names of the tool")
         elif not part.text or not all(part.text.split(".")):
             message = f"{name} is the name of a member of the arguments, such as path or arguments.path"
             yield part.problem("TOOL_MAP_INVALID", message)
@@ -85,4 +89,17 @@ def _mode(part: ManifestPart, name: object, declared: set[str | None]) -> Iterat
 
 
 _EXAMPLE = "shell: {kind: execute, command: command}"
-GOVERNANCE_RULES: tuple[Rule, ...] = (_tools, _unasked)
+
+
+def _own_permissions(root: ManifestPart) -> Iterator[Problem]:
+    files = root.at("metadata", "operable", "own_permissions")
+    hint = "own_permissions: {~/.agent/settings.json: [permissions.allow]}"
+    if files.present and not isinstance(files.value, dict):
+        yield files.problem("OWN_PERMISSIONS_INVALID", "own_permissions maps files to members in them", hint)
+    for _, entry in files.entries():
+        names = entry.value if isinstance(entry.value, list) else []
+        if not names or not all(isinstance(name, str) and all(name.split(".")) for name in names):
+            yield entry.problem("OWN_PERMISSIONS_INVALID", "a file has a list of names of members", hint)
+
+
+GOVERNANCE_RULES: tuple[Rule, ...] = (_tools, _unasked, _own_permissions)

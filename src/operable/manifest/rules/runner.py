@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from operable.manifest.embedding import block, embedded, one_form
-from operable.manifest.part import ManifestPart
+from operable.manifest.part import ManifestPart, block, embedded, one_form
 from operable.manifest.problem import Problem
 
 ENGINES = ("subprocess", "sandbox", "in-process")

@@ -10,7 +10,7 @@ from operable.manifest import argv
 from operable.manifest.kind import Rule
 from operable.manifest.part import ManifestPart
 from operable.manifest.problem import Problem
-from operable.manifest.rules.sandbox_subset import widenings
+from operable.manifest.rules.sandbox import widenings
 
 MUTATION_CLASSES = ("workspace", "network", "database", "secret", "external")
 _SOURCES = ("vault", "oauth", "value")

@@ -80,7 +80,8 @@ class Confinement(NamedTuple):
     """`/tmp` and `/run` are empty except for what is named here; nothing can be written but `writable`."""
 
     cwd: str
-    writable: Mapping[str, str] = {}  # place inside -> folder of the host
+    # Place inside -> folder of the host: its real path. One that leads through a link when a command starts is refused.
+    writable: Mapping[str, str] = {}
     readable: Mapping[str, str] = {}  # the same, read-only
     # Place inside -> content of a file that exists only there: not on disk, not visible from outside, gone with the command.
     contents: Mapping[str, bytes] = {}

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from operable.proc.command import PreparedCommand
     from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Sandbox
     from operable.proc.sandbox.egress.budget import Attempt
+    from operable.proc.sandbox.egress.placeholders import Substitute
     from operable.proc.sandbox.egress.proxy import Proxy
-    from operable.proc.sandbox.egress.substitutes import Substitute
 else:
     from operable.kernel.named_tuple import NamedTuple
 
@@ -119,7 +119,7 @@ class Enclosure:
             from operable.proc.sandbox.egress.tls import TRUST_VARIABLES, Authority
 
             authority = Authority(folder)
-            bundle = os.path.join(folder, "trust.pem")
+            bundle = os.path.join(os.path.realpath(folder), "trust.pem")
             with open(bundle, "wb") as file:
                 file.write(authority.bundle())
             readable[_TRUST_BUNDLE] = bundle
@@ -186,7 +186,8 @@ def private_folder(*, kept: bool) -> str:
     import tempfile
 
     _sweep(tempfile.gettempdir())
-    folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}.{_begun(os.getpid())}-")
+    owner = f"{os.getpid()}.{_begun(os.getpid())}.{_pid_namespace()}"
+    folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{owner}-")
     if kept:
         from operable.proc.tree.keeper import KEEPER
 
@@ -221,8 +222,18 @@ def _begun(pid: int) -> int:
         return 0
 
 
+def _pid_namespace() -> int:
+    """The namespace in which a process has its number: containers may share a folder of temporary files."""
+    try:
+        return os.stat("/proc/self/ns/pid").st_ino
+    except OSError:
+        return 0
+
+
 def _sweep(parent: str) -> None:
-    """Remove the folders of hosts that are gone. Only our own: another user's cannot be, and need not be."""
+    """Remove the folders of hosts that are gone. Only our own: another user's cannot be, and need not be; and whether a
+    process of another PID namespace lives cannot be seen from here.
+    """
     with os.scandir(parent) as entries:
         names = [entry.name for entry in entries if entry.name.startswith(_PREFIX)]
     if not names:
@@ -232,7 +243,9 @@ def _sweep(parent: str) -> None:
     for name in names:
         owner = name.removeprefix(_PREFIX).partition("-")[0]
         path = os.path.join(parent, name)
-        number, _, begun = owner.partition(".")
+        number, begun, space, *_ = (*owner.split("."), "", "", "")
+        if space != str(_pid_namespace()):
+            continue
         if number.isdecimal() and begun.isdecimal() and _begun(int(number)) != int(begun):
             try:
                 is_ours = os.lstat(path).st_uid == os.geteuid()

@@ -5,7 +5,8 @@ keeper. `Entrance` is one start of it, made in the process that forks. In the ch
 command does not run), sets resource limits, takes a session keyring of its own, and applies the Landlock scopes. Contents
 (the filter, secret files, secret variables) are in descriptors without a name in any file system, whose numbers take the
 place of words of the command line: bubblewrap reads them from there. So they are neither on disk nor in /proc/PID/cmdline
-or environ. Files of the host are opened and read in the same way (`Read`).
+or environ. Files of the host are opened and read in the same way (`Read`), and what is mounted is opened by its real path
+without following a link (`Place`): what was checked is what is shown, whatever another process does to the path meanwhile.
 
 Imports the standard library only: the keeper loads it.
 """
@@ -19,6 +20,7 @@ from typing import NamedTuple
 
 from operable.proc.sandbox import landlock
 from operable.proc.sandbox.syscalls import libc, numbers
+from operable.state.real_path import open_place
 
 # The placeholder for the number of a descriptor. Not a number: running it directly gives an error.
 PLACEHOLDER = "FILTER"
@@ -33,22 +35,49 @@ class Read(NamedTuple):
     content: bytes | str  # str: the path of a file of the host, as it is at the start
 
 
+class Place(NamedTuple):
+    """A word that represents the number of a descriptor of a file or folder of the host, by its real path."""
+
+    real: str
+
+
+class StatusReport(NamedTuple):
+    """A word that represents the number of a descriptor to which the sandbox reports what became of the command."""
+
+
+# As in `Read`; or a kind of its own (`_OPENERS`) and a path.
+Content = bytes | str | tuple[str, str]
+Word = str | Read | Place | StatusReport
+
+
 class SandboxEntry(NamedTuple):
     """What a start needs beside its words. Plain values only: they are marshalled."""
 
-    contents: tuple[
-        tuple[int, bytes | str], ...
-    ] = ()  # where the placeholder is, counted from the end of argv; what is read there, as in `Read`
+    # Where the placeholder is, counted from the end of argv; what is behind the descriptor.
+    contents: tuple[tuple[int, Content], ...] = ()
     scopes: int = 0  # of Landlock
     limits: tuple[tuple[int, int], ...] = ()  # resource, value: as low, or lower where it is lower already
     groups: tuple[str, ...] = ()  # files of control groups that the process writes itself into
+    report: str = os.devnull  # the file behind `StatusReport`: of one start, named by who starts
 
 
-def told_apart(words: Sequence[str | Read]) -> tuple[tuple[str, ...], tuple[tuple[int, bytes | str], ...]]:
+def split_contents(words: Sequence[Word]) -> tuple[tuple[str, ...], tuple[tuple[int, Content], ...]]:
     """Words with placeholders, and the contents of an `SandboxEntry` that belong to them."""
-    argv = tuple(PLACEHOLDER if isinstance(word, Read) else word for word in words)
-    reads = [(len(words) - at, word.content) for at, word in enumerate(words) if isinstance(word, Read)]
-    return argv, tuple(reads)
+    argv = tuple(word if isinstance(word, str) else PLACEHOLDER for word in words)
+    opened = [(len(words) - at, _content(word)) for at, word in enumerate(words) if not isinstance(word, str)]
+    return argv, tuple(opened)
+
+
+def reported(entry: SandboxEntry, path: str) -> SandboxEntry | None:
+    """The same entry, with this file behind its `StatusReport`; None if it has none."""
+    is_reporting = any(content == (_REPORT, "") for _, content in entry.contents)
+    return entry._replace(report=path) if is_reporting else None
+
+
+def _content(word: Read | Place | StatusReport) -> Content:
+    if isinstance(word, Read):
+        return word.content
+    return (_PLACE, word.real) if isinstance(word, Place) else (_REPORT, "")
 
 
 class Entrance:
@@ -62,7 +91,9 @@ class Entrance:
         self._contents: list[int] = []
         try:
             for _, content in entry.contents:
-                self._contents.append(_opened(content))
+                self._contents.append(
+                    _opened((_REPORT, entry.report) if content == (_REPORT, "") else content)
+                )
             if entry.scopes:
                 self._rules = landlock.ruleset(writes=False, scopes=entry.scopes)
         except BaseException:
@@ -120,13 +151,14 @@ class Entrance:
         self._contents, self._rules = [], None
 
 
-def _opened(content: bytes | str) -> int:
-    if isinstance(content, str):
+def _opened(content: Content) -> int:
+    if not isinstance(content, bytes):
+        kind, path = (_FILE, content) if isinstance(content, str) else content
         try:
-            return os.open(content, os.O_RDONLY | os.O_CLOEXEC)
+            return _OPENERS[kind](path)
         except FileNotFoundError as error:
             # Not "not found": that is what a start says of the program.
-            raise OSError(errno.ESTALE, f"{content} no longer exists") from error
+            raise OSError(errno.ESTALE, f"{path} no longer exists") from error
     descriptor = os.memfd_create("operable-content")
     try:
         with open(descriptor, "wb", closefd=False) as file:
@@ -136,6 +168,18 @@ def _opened(content: bytes | str) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _read(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _written(path: str) -> int:
+    return os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+
+
+_FILE, _PLACE, _REPORT = "file", "place", "report"
+_OPENERS = {_FILE: _read, _PLACE: open_place, _REPORT: _written}
 
 
 def _limit(number: int, value: int) -> None:

@@ -11,6 +11,11 @@ _UNDECLARED = "no limit declared"
 _OF_THE_SYSTEM = ("/", "/etc", "/usr", "/home", "/root")
 
 
+def writes_everywhere(place: Confinement) -> bool:
+    """Whether the host's own folders are writable inside: then no file is held, whatever the mounts are called."""
+    return place.root == "host" and any(folder in place.writable for folder in _OF_THE_SYSTEM)
+
+
 def open_items(place: Confinement, *, scopes: bool) -> list[Item]:
     """For a mechanism with namespaces and a system call filter. `scopes`: Landlock holds signals and abstract sockets."""
     found = [
@@ -22,7 +27,7 @@ def open_items(place: Confinement, *, scopes: bool) -> list[Item]:
     if place.root == "host":
         how = "the host's file system is shown: all that the user can read"
         found.append(Item("files outside", "read", "unconfined", how))
-    if place.root == "host" and any(folder in place.writable for folder in _OF_THE_SYSTEM):
+    if writes_everywhere(place):
         found.append(Item("writes outside", "allowed", "unconfined", "the host's folders are shown writable"))
     return found + _quantities(place) + _shared()
 
@@ -90,7 +95,10 @@ def _quantities(place: Confinement) -> list[Item]:
         found.append(Item("time", _UNDECLARED, "unconfined", "until the session ends or its caller stops it"))
     how = "what is written to a mount fills the host's disk; empty folders are in memory, 256 MiB each"
     found.append(Item("disk space", _UNDECLARED, "unconfined", how))
-    how = "inotify watches, pipes and timers count with those of the user"
+    how = (
+        "inotify watches, pipes and timers count with those of the user; "
+        "a lock on a file that it can read keeps programs outside waiting"
+    )
     return [*found, Item("kernel objects", _UNDECLARED, "unconfined", how)]
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 
 from operable.kernel.errors import Fail
 from operable.proc.child import OPEN
-from operable.proc.executable import find
+from operable.proc.command import find
 from operable.proc.run import supervise
 from operable.proc.spawn import prepare
 from operable.proc.tree.escalation import Graces

@@ -1,16 +1,18 @@
-"""The inner end of a tunnel: runs inside a network namespace without a connection, and executes the command.
+"""The inner end of a tunnel: the first process of a network namespace without a connection. It starts the command.
 
 Theory of operation. Started inside the sandbox as a script, with the standard library only. It listens on 127.0.0.1: on the
 proxy's port, where connections are passed on to the proxy's socket as they are, and on the ports of loopback services that
-were allowed by number, for which it first asks the proxy to CONNECT. Then a twice-forked copy serves, and this process
-executes the command: the command keeps its place, its status and its number, and has no child that it did not start. The
-copy dies with the namespace. It decides nothing: the proxy outside does. A system call filter that would stop the relay
-itself (no unix sockets, no processes) is applied by it, to the command alone.
+were allowed by number, for which it first asks the proxy to CONNECT. Then it starts the command, serves, reaps, and ends
+with the command's status. It decides nothing: the proxy outside does. A system call filter that would stop the relay itself
+(no unix sockets, no processes) is applied to the command alone. So the relay may do what the command may not, and the
+command must not reach it: the relay is not dumpable, and the kernel refuses a process without capabilities its memory, its
+descriptors and its folder in /proc. As the first process it also ignores every signal from inside.
 
 `words`, `mounts` and `missing` are for the host.
 """
 
 import os
+import signal
 import socket
 import sys
 import threading
@@ -28,7 +30,7 @@ _STACK = 128 * 1024  # two threads per connection, which only copy
 _BREATH = 0.05
 _ANSWER_LIMIT = 4096
 _SYSTEM = ("/usr/", "/bin/", "/lib/")
-_SET_SECCOMP, _MODE_FILTER = 22, 2
+_SET_SECCOMP, _MODE_FILTER, _SET_DUMPABLE = 22, 2, 4
 
 
 def words(tunnel: "Tunnel", addition: bytes = b"") -> list[str]:
@@ -77,17 +79,38 @@ def main(argv: list[str]) -> None:
         doors.append(
             (_listen("127.0.0.1" if host == "localhost" else host.strip("[]"), int(number)), forward)
         )
+    _withdraw()
     child = os.fork()
     if child == 0:
-        if os.fork() == 0:
-            _serve(path, doors)
-        os._exit(0)
-    os.waitpid(child, 0)
-    for door, _ in doors:
-        door.close()
-    if addition:
-        _apply(bytes.fromhex(addition))
-    os.execv(command[0], command)
+        for door, _ in doors:
+            door.close()
+        # Python ignores these, and a program inherits that.
+        for ignored in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(ignored, signal.SIG_DFL)
+        if addition:
+            _apply(bytes.fromhex(addition))
+        os.execv(command[0], command)
+    _serve(path, doors)
+    os._exit(_outcome(child))
+
+
+def _withdraw() -> None:
+    """Out of the reach of the command. Executing a program undoes it, so the command itself is as any other."""
+    import ctypes
+
+    # The first process of a namespace gets no signal that it does not handle, and Python handles this one.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        raise OSError("the kernel does not protect the relay")
+
+
+def _outcome(child: int) -> int:
+    """The status of the command, as a shell has it; reaps what others leave."""
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
 
 
 def _apply(program: bytes) -> None:
@@ -113,10 +136,16 @@ def _serve(path: str, doors: "list[tuple[socket.socket, str]]") -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     for fd in (0, 1, 2):
         os.dup2(nothing, fd)  # a caller that waits for the command's output must not wait for us
+    kept = {door.fileno() for door, _ in doors}
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        if fd > 2 and fd not in kept:
+            try:
+                os.close(fd)
+            except OSError:
+                continue  # that of the listing
     threading.stack_size(_STACK)
-    for door, target in doors[1:]:
+    for door, target in doors:
         threading.Thread(target=_answer, args=(door, path, target), daemon=True).start()
-    _answer(doors[0][0], path, doors[0][1])
 
 
 def _answer(door: socket.socket, path: str, target: str) -> None:

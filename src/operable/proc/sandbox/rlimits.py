@@ -9,7 +9,7 @@ only those of the namespace.
 import os
 import resource
 
-from operable.proc.executable import find
+from operable.proc.command import find
 from operable.proc.sandbox.confinement import Item, ResourceLimits
 
 _MEGABYTE = 1024 * 1024

@@ -99,9 +99,13 @@ _MODES = {
 # verity of files; freezing file systems.
 _COMMANDS = (
     *(0x5412, 0x541C, 0x541D, 0x5423, 0x5437),
-    *(0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602, 0x41009432),
+    *(0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602, 0x40086604, 0x40046604, 0x41009432),
     *(0x800C6613, 0xC0506617, 0xC0406618, 0xC0406619, 0x40806685, 0xC0045877, 0xC0045878, 0xC0185879),
 )
+# Commands of btrfs and f2fs make and remove snapshots, or change files, through a descriptor that only reads, and no rule of
+# Landlock sees them. Of their numbers only those stay that copy between files that are open: they need a writing one.
+_FILE_SYSTEMS, _KIND = (0x9400, 0xF500), 0xFF00
+_COPIES = (0x40049409, 0x4020940D, 0xC0189436)  # FICLONE, FICLONERANGE, FIDEDUPERANGE
 # F_SETLEASE, F_NOTIFY: a process with a lease of a file keeps every writer waiting, outside as well.
 _LEASES = (1024, 1026)
 
@@ -265,9 +269,18 @@ def _modes(machine: str) -> list[Rule]:
 
 
 def _files(machine: str) -> list[Rule]:
-    """Terminals, attributes, leases."""
-    code = _on(machine, "ioctl", _values(1, _COMMANDS, errno.EPERM))
+    """Terminals, attributes, file systems, leases."""
+    code = _on(machine, "ioctl", _values(1, _COMMANDS, errno.EPERM)) + _no_file_systems(machine)
     return code + _on(machine, "fcntl", _values(1, _LEASES, errno.EPERM))
+
+
+def _no_file_systems(machine: str) -> list[Rule]:
+    """No commands that a file system has for itself."""
+    refusal = _only(1, _COPIES, errno.EPERM)
+    checks: list[Instruction] = []
+    for kind in _FILE_SYSTEMS:
+        checks += [_argument(1), (_AND, 0, 0, _KIND), (_EQUAL, 0, len(refusal), kind), *refusal]
+    return _on(machine, "ioctl", checks)
 
 
 def _no_namespaces(machine: str) -> list[Rule]:

@@ -6,8 +6,8 @@ namespace of its own without the right to make more of them. In both `/tmp` and 
 can be written to. The command has a session and a process namespace of its own: a signal for its group does not reach the
 monitor outside, and the end of the namespace's first process ends everything inside, also what left the group. Without a
 network there is only a loopback device, of its own or (`loopback`) one that it shares with others; with a tunnel, a relay on
-it leads only to the filtering proxy. A command that a signal has ended is reported as 128 + its number, as by
-a shell.
+it, the first process inside, leads only to the filtering proxy. A command that a signal has ended is reported as 128 + its
+number, as by a shell.
 
 Every command has a system call filter (`sandbox.seccomp`), a session keyring of its own and the Landlock scopes that the
 kernel has (`sandbox.entry`). Unix sockets and namespaces of its own are needs that have to be declared.
@@ -27,15 +27,14 @@ import stat
 from collections.abc import Mapping, Sequence
 
 from operable.kernel.errors import Fail
-from operable.proc.command import PreparedCommand
+from operable.proc.command import PreparedCommand, find
 from operable.proc.environment import environment
-from operable.proc.executable import find
 from operable.proc.run import output
 from operable.proc.sandbox import cgroup, landlock, loopback, relay, rlimits, seccomp, system_root
 from operable.proc.sandbox.confinement import Confinement, Enforcement, Item, Root, Sandbox, refuse
-from operable.proc.sandbox.entry import Read, SandboxEntry, told_apart
+from operable.proc.sandbox.entry import Content, Place, Read, SandboxEntry, StatusReport, Word, split_contents
 from operable.proc.sandbox.leader import children
-from operable.proc.sandbox.ledger import open_items
+from operable.proc.sandbox.ledger import open_items, writes_everywhere
 from operable.proc.spawn import prepare
 
 _PROGRAM = "bwrap"
@@ -46,7 +45,11 @@ _POWERLESS = ["--cap-drop", "ALL"]
 # Root of the user namespace that it is put into; a user who is not root of the host needs one more to be root. The mounts
 # of the sandbox also belong to that namespace: who may mount could make them writable again. (In a further user namespace
 # it still can mount something of its own: there the kernel locks what it finds.)
-_ROOTED = ["--unshare-cgroup-try", "--cap-add", "ALL", "--cap-drop", "CAP_SYS_ADMIN"]
+# Nor may it take over another process, such as the first one, which has no limits.
+_ROOTED = [
+    *("--unshare-cgroup-try", "--cap-add", "ALL", "--cap-drop", "CAP_SYS_ADMIN"),
+    *("--cap-drop", "CAP_SYS_PTRACE"),
+]
 _ROOTED_USER = [*_ROOTED, *"--unshare-user --uid 0 --gid 0".split()]
 _HOST = "--ro-bind / / --dev /dev --proc /proc".split()
 _SYSTEM = "--unshare-user --uid 1000 --gid 1000 --unshare-cgroup-try --hostname sandbox --dev /dev --proc /proc".split()
@@ -68,6 +71,11 @@ def _empty(place: str) -> list[str]:
     return [*size, "--tmpfs", place]
 
 
+def _devices() -> list[str]:
+    """/dev and /dev/shm are in memory, without a limit by bubblewrap: nothing can be made in one, the other gets ours."""
+    return [*_empty("/dev/shm"), "--remount-ro", "/dev"]  # noqa: S108 - inside
+
+
 def _unusable() -> str | None:
     """What can be checked without a start."""
     if find(_PROGRAM) is None:
@@ -75,35 +83,48 @@ def _unusable() -> str | None:
     return seccomp.missing()
 
 
+def _outdated() -> str | None:
+    """Mounts by descriptor came with 0.10, and with the security updates of distributions (CVE-2024-42472)."""
+    return None if b"--bind-fd" in _options() else "this bubblewrap (bwrap) is too old: it has no --bind-fd"
+
+
 @functools.cache
 def _missing() -> str | None:
-    return _unusable() or _tried(
-        [
-            _PROGRAM,
-            *_ALWAYS,
-            *_POWERLESS,
-            *_HOST,
-            *system_root.masks(),
-            "--unshare-net",
-            "--die-with-parent",
-            "true",
-        ]
+    return (
+        _unusable()
+        or _outdated()
+        or _tried(
+            [
+                _PROGRAM,
+                *_ALWAYS,
+                *_POWERLESS,
+                *_HOST,
+                *system_root.masks(),
+                "--unshare-net",
+                "--die-with-parent",
+                "true",
+            ]
+        )
     )
 
 
 @functools.cache
 def _missing_system() -> str | None:
     """The root that agents get needs user namespaces, which some systems give to root only."""
-    return _unusable() or _tried(
-        [
-            _PROGRAM,
-            *_ALWAYS,
-            *_POWERLESS,
-            *_root(Confinement(cwd="/", root="system")),
-            *system_root.masks(),
-            "--unshare-net",
-            "true",
-        ]
+    return (
+        _unusable()
+        or _outdated()
+        or _tried(
+            [
+                _PROGRAM,
+                *_ALWAYS,
+                *_POWERLESS,
+                *_root(Confinement(cwd="/", root="system")),
+                *system_root.masks(),
+                "--unshare-net",
+                "true",
+            ]
+        )
     )
 
 
@@ -115,8 +136,8 @@ def _probe(root: Root = "host") -> str | None:
     return _missing_root(root) if _is_linux() else "bubblewrap needs Linux"
 
 
-def _tried(words: Sequence[str | Read]) -> str | None:
-    argv, contents = told_apart(words)
+def _tried(words: Sequence[Word]) -> str | None:
+    argv, contents = split_contents(words)
     try:
         found = output(prepare(argv)._replace(entry=SandboxEntry(contents)), timeout=_PROBE_TIMEOUT)
     except Fail as problem:
@@ -132,7 +153,7 @@ def _wrap(command: PreparedCommand, confinement: Confinement) -> PreparedCommand
         raise Fail("config", "SANDBOX_UNAVAILABLE", reason, hint="apt-get install bubblewrap")
     refuse("bubblewrap", _enforce(confinement))
     program = find(_PROGRAM) or _PROGRAM
-    words: list[str | Read] = []
+    words: list[Word] = []
     if confinement.loopback is not None:
         words += confinement.loopback.entering(rooted=confinement.rooted)
     words += [program, *_ALWAYS, *_rights(confinement), *_root(confinement), *system_root.masks()]
@@ -140,6 +161,7 @@ def _wrap(command: PreparedCommand, confinement: Confinement) -> PreparedCommand
         words.append("--unshare-net")
     if not confinement.outlive:
         words.append("--die-with-parent")
+    words += ["--json-status-fd", StatusReport()]
     fds = command.fds
     if confinement.gate is not None:
         words += ["--block-fd", str(confinement.gate)]
@@ -152,8 +174,11 @@ def _wrap(command: PreparedCommand, confinement: Confinement) -> PreparedCommand
     if hidden:
         words += ["--args", Read(_setting(command.env, hidden))]
     alone = _gives_up_processes(command)
+    if confinement.tunnel is not None:
+        # The relay is the first process: bubblewrap's own would have the rights of the relay, in the reach of the command.
+        words.append("--as-pid-1")
     words += ["--seccomp", Read(_filter(confinement, alone=alone)), "--chdir", confinement.cwd, "--"]
-    argv, contents = told_apart(
+    argv, contents = split_contents(
         [*words, *_inside(confinement, alone=alone), command.executable, *command.argv[1:]]
     )
     return PreparedCommand(
@@ -196,7 +221,7 @@ def _filter(confinement: Confinement, *, alone: bool) -> bytes:
     )
 
 
-def _entry(confinement: Confinement, contents: tuple[tuple[int, bytes | str], ...]) -> SandboxEntry:
+def _entry(confinement: Confinement, contents: tuple[tuple[int, Content], ...]) -> SandboxEntry:
     return SandboxEntry(
         contents=contents,
         scopes=_scopes(confinement),
@@ -231,33 +256,78 @@ def _loopback() -> loopback.Loopback:
     return loopback.made([*words, "--ro-bind", "/", "/", "--", "cat"], _init)
 
 
-def _root(confinement: Confinement) -> list[str | Read]:
+def _root(confinement: Confinement) -> list[Word]:
     if confinement.root == "host":
-        return [*_HOST, *_empty("/tmp"), *_empty("/run")]  # noqa: S108 - inside
-    words: list[str | Read] = list(_SYSTEM)
-    for place in ("/tmp", "/run", "/var/tmp", "/dev/shm"):  # noqa: S108
+        return [*_HOST, *_empty("/tmp"), *_empty("/run"), *_devices()]  # noqa: S108 - inside
+    words: list[Word] = list(_SYSTEM)
+    for place in ("/tmp", "/run", "/var/tmp"):  # noqa: S108
         words += _empty(place)
+    words += _devices()
     if b"--disable-userns" in _options() and not confinement.namespaces:
         words.append("--disable-userns")
     return words + system_root.shown(network=confinement.network)
 
 
-def _mounts(confinement: Confinement) -> list[str]:
-    words = [] if confinement.home is None else _empty(confinement.home)
-    places = [(inside, folder, "--ro-bind") for inside, folder in confinement.readable.items()]
-    places += [(inside, folder, "--bind") for inside, folder in confinement.writable.items()]
+def _mounts(confinement: Confinement) -> list[Word]:
+    """Sources are real paths, opened at the start: bubblewrap would resolve a path once more, when it may lead elsewhere."""
+    words: list[Word] = [] if confinement.home is None else [*_empty(confinement.home)]
+    places = [(inside, folder, "--ro-bind-fd") for inside, folder in confinement.readable.items()]
+    places += [(inside, folder, "--bind-fd") for inside, folder in confinement.writable.items()]
     if confinement.tunnel is not None:
-        places += [(inside, path, "--ro-bind") for inside, path in relay.mounts(confinement.tunnel).items()]
+        ours = relay.mounts(confinement.tunnel).items()
+        places += [(inside, os.path.realpath(path), "--ro-bind-fd") for inside, path in ours]
+    places += [(inside, folder, "--bind-fd") for inside, folder in _pinned(confinement).items()]
     # Outer places first: a mount would hide what was mounted below it before.
     for inside, folder, option in sorted(places, key=lambda place: place[0].rstrip("/").count("/")):
-        words += [option, folder, inside]
+        words += [option, Place(folder), inside]
     for path in confinement.hidden:
-        words += (
-            ["--tmpfs", path, "--remount-ro", path]
-            if os.path.isdir(path)
-            else ["--ro-bind", os.devnull, path]
-        )
+        is_folder = os.path.isdir(path)
+        for at in _shown_at(path, confinement):
+            words += ["--tmpfs", at, "--remount-ro", at] if is_folder else ["--ro-bind", os.devnull, at]
     return words
+
+
+def _pinned(confinement: Confinement) -> dict[str, str]:
+    """Writable folders above what is hidden or read-only, each as a mount of its own: such a folder cannot be renamed.
+
+    A mount over a file belongs to the folder in which the file is. A command that renames that folder would show the file
+    to the next command, which looks for it by its old path.
+    """
+    held = [
+        *confinement.readable,
+        *(at for path in confinement.hidden for at in _shown_at(path, confinement)),
+    ]
+    found: dict[str, str] = {}
+    for above in dict.fromkeys(folder for at in held for folder in _folders_above(at)):
+        mount = next(
+            (each for each in (above, *_folders_above(above)) if each in _mounted(confinement)), None
+        )
+        if mount is not None and mount != above and mount in confinement.writable:
+            source = confinement.writable[mount].rstrip("/") + above[len(mount.rstrip("/")) :]
+            if os.path.isdir(source):
+                found[above] = source
+    return found
+
+
+def _mounted(confinement: Confinement) -> set[str]:
+    return {*confinement.readable, *confinement.writable}
+
+
+def _folders_above(path: str) -> list[str]:
+    """The nearest first, without the root."""
+    found = []
+    while (path := os.path.dirname(path.rstrip("/"))) not in ("/", ""):
+        found.append(path)
+    return found
+
+
+def _shown_at(path: str, confinement: Confinement) -> list[str]:
+    """Every place at which a file or folder of the host is seen inside: its own, and those below mounts elsewhere."""
+    found = {path: None}
+    for inside, folder in (*confinement.readable.items(), *confinement.writable.items()):
+        if f"{path}/".startswith(f"{folder.rstrip('/')}/"):
+            found[inside.rstrip("/") + path[len(folder.rstrip("/")) :]] = None
+    return [*found]
 
 
 def _sealed(confinement: Confinement) -> list[str]:
@@ -275,11 +345,17 @@ def _inside(confinement: Confinement, *, alone: bool) -> list[str]:
     return words + rlimits.inside(confinement.limits, pids="pids" not in confinement.groups)
 
 
+_FREE = Item("files", "not restricted", "unconfined", "reads and writes all that the user can, as outside")
+
+
 def _enforce(confinement: Confinement) -> Enforcement:
+    held = Item(
+        "files", "read-only except for mounts", "enforced", f"mount namespace, {confinement.root} root"
+    )
     found = [
         Item("processes", "sees and signals only its own", "enforced", "process namespace"),
         Item("env", "only what the host gives", "enforced", "allow-list; process namespace"),
-        Item("files", "read-only except for mounts", "enforced", f"mount namespace, {confinement.root} root"),
+        _FREE if writes_everywhere(confinement) else held,
     ]
     for inside in confinement.readable:
         found.append(Item(f"mount {inside}", "read-only", "enforced", "read-only bind mount"))
@@ -291,6 +367,7 @@ def _enforce(confinement: Confinement) -> Enforcement:
         found.append(Item(f"mount {inside}", "read-write", "enforced", "bind mount"))
     for path in confinement.hidden:
         found.append(Item(f"hidden {path}", "neither read nor written", "enforced", "empty mount over it"))
+        found += _other_names(path)
     if confinement.tunnel is not None:
         wanted = ", ".join(confinement.tunnel.allowed) or "none"
         missing = relay.missing()
@@ -310,6 +387,18 @@ def _enforce(confinement: Confinement) -> Enforcement:
         confinement.limits, frozenset(confinement.groups), own_users=own_users, by_entry=True
     )
     return (*found, *open_items(confinement, scopes=bool(_scopes(confinement))))
+
+
+def _other_names(path: str) -> list[Item]:
+    """A mount hides a name. A file with several (hard links) can be read by the others, and no process can list them."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return []  # it is gone
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink == 1:
+        return []
+    how = f"the file has {status.st_nlink} names (hard links), and only this one is hidden"
+    return [Item(f"other names of {path}", "not hidden", "unconfined", how)]
 
 
 def _init(pid: int) -> int | None:

@@ -15,7 +15,7 @@ from operable.app.trust import Approvals
 from operable.kernel.errors import Fail
 from operable.manifest import App
 from operable.offer.app import AppAdapter, app_actions
-from operable.serve.operables import Operable, OperableSource
+from operable.serve.catalog import Operable, OperableSource
 
 
 def find(workspace: str) -> Iterator[Operable]:

@@ -18,7 +18,7 @@ from operable.kernel.errors import Fail
 from operable.offer.action import actions, capabilities_of, command_entries
 from operable.offer.aoi import AoiAdapter, own_variables
 from operable.run.discovery import ToolSource, describe
-from operable.serve.operables import Operable, OperableSource
+from operable.serve.catalog import Operable, OperableSource
 from operable.state.paths import config_path
 
 # Programs that are asked at the same time: each is one process, most of which only starts an interpreter.

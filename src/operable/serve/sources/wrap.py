@@ -13,7 +13,7 @@ from operable.kernel.errors import Fail
 from operable.offer.action import capabilities_of, declared_action
 from operable.offer.aoi import AoiAdapter, own_variables
 from operable.proc.tree.escalation import Graces
-from operable.serve.operables import Operable, OperableSource, login_state
+from operable.serve.catalog import Operable, OperableSource, login_state
 from operable.tool.discovery.capabilities import command_capabilities
 from operable.tool.discovery.schema import input_schema
 from operable.wrap import load, names
@@ -40,13 +40,13 @@ def find(workspace: str) -> Iterator[Operable]:
 def _wrapped(name: str, workspace: str) -> Operable:
     tool = load(name)
     check = binary(tool.plan).fields
-    found, schemas, told = [], {}, []
+    found, schemas, reported = [], {}, []
     for each in tool.names():
         command = tool.find(each)
         if command is None or command.hidden:
             continue
         said = command_capabilities(tool, command)
-        told.append(said)
+        reported.append(said)
         schemas[each] = input_schema(tool, command)
         found.append(declared_action(said))
     here, login = check.get("ok") is True, tool.plan.login
@@ -57,7 +57,7 @@ def _wrapped(name: str, workspace: str) -> Operable:
         description=tool.summary,
         place=str(check.get("detail") or ""),
         actions=tuple(found),
-        capabilities=capabilities_of(told),
+        capabilities=capabilities_of(reported),
         auth=login_state(login.env, login.paths, workspace, can_be_asked=login.can_be_asked)
         if tool.plan.auth
         else "none",

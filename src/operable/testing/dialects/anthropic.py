@@ -3,9 +3,8 @@
 from typing import Any
 
 from operable.testing.anthropic_reply import AnthropicRendering, count_tokens, failure, read_messages
-from operable.testing.dialect import MODELS, Dialect
+from operable.testing.dialect import MODELS, Asked, Dialect
 from operable.testing.http_edge import EdgeRequest
-from operable.testing.model_request import Asked
 
 
 def _matches(request: EdgeRequest) -> bool:

@@ -12,9 +12,8 @@ import zlib
 from typing import Any
 
 from operable.testing.anthropic_reply import AnthropicRendering, read_messages
-from operable.testing.dialect import Dialect
+from operable.testing.dialect import Asked, Dialect
 from operable.testing.http_edge import EdgeRequest
-from operable.testing.model_request import Asked
 
 _MODEL = re.compile(r"^/model/(.+)/(invoke|invoke-with-response-stream)$")
 _STRING = 7

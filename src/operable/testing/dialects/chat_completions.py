@@ -7,9 +7,19 @@ import json
 import time
 from typing import Any
 
-from operable.testing.dialect import MODELS, Dialect, TokenUsage, halves, new_id, sse
+from operable.testing.dialect import (
+    MODELS,
+    Asked,
+    Dialect,
+    Offered,
+    Spoken,
+    TokenUsage,
+    halves,
+    new_id,
+    sse,
+    text_of,
+)
 from operable.testing.http_edge import EdgeRequest
-from operable.testing.model_request import Asked, Offered, Spoken, text_of
 
 _REASONS = {"stop": "stop", "tool": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
 _ERRORS = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}

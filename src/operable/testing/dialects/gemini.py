@@ -4,9 +4,8 @@ import json
 import re
 from typing import Any
 
-from operable.testing.dialect import MODELS, Dialect, TokenUsage, new_id, sse
+from operable.testing.dialect import MODELS, Asked, Dialect, Offered, Spoken, TokenUsage, new_id, sse
 from operable.testing.http_edge import EdgeRequest
-from operable.testing.model_request import Asked, Offered, Spoken
 
 _MODEL = re.compile(r"/models/([^/:]+):(streamGenerateContent|generateContent)$")
 _REASONS = {"stop": "STOP", "tool": "STOP", "max_tokens": "MAX_TOKENS", "refusal": "SAFETY"}

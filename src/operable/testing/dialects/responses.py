@@ -8,9 +8,8 @@ import json
 import time
 from typing import Any
 
-from operable.testing.dialect import Dialect, TokenUsage, halves, new_id, sse
+from operable.testing.dialect import Asked, Dialect, Offered, Spoken, TokenUsage, halves, new_id, sse, text_of
 from operable.testing.http_edge import EdgeRequest
-from operable.testing.model_request import Asked, Offered, Spoken, text_of
 
 _ERRORS = {401: ("invalid_request_error", "invalid_api_key"), 429: ("requests", "rate_limit_exceeded")}
 

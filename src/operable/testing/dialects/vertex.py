@@ -4,9 +4,8 @@ import re
 from typing import Any
 
 from operable.testing.anthropic_reply import AnthropicRendering, count_tokens, failure, read_messages
-from operable.testing.dialect import Dialect
+from operable.testing.dialect import Asked, Dialect
 from operable.testing.http_edge import EdgeRequest
-from operable.testing.model_request import Asked
 
 _MODEL = re.compile(r"/publishers/anthropic/models/([^/:]+):(rawPredict|streamRawPredict)$")
 

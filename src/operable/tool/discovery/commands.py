@@ -8,16 +8,16 @@ The discovery commands are ordinary commands that yield one `DiscoveryDocument`;
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.declaration import Command, Declaration
-from operable.tool.discovery.document import DiscoveryDocument
+from operable.tool.declaration import Command, Declaration
+from operable.tool.discovery.schema import DiscoveryDocument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any, Literal
 
-    from operable.tool.declare.framework import Check
-    from operable.tool.declare.records import Event
+    from operable.tool.framework import Check
+    from operable.tool.records import Event
 
 
 def built_in(tool: Declaration, name: str, called: str) -> Command:
@@ -82,7 +82,7 @@ def _input_schema_command(tool: Declaration) -> Command:
 
         found = tool.find(command)
         if found is None:
-            from operable.tool.parse.misuse import unknown_command
+            from operable.tool.run.misuse import unknown_command
 
             raise unknown_command(tool, command)
         if items and found.stream_model() is None:
@@ -116,7 +116,7 @@ def _capabilities_command(tool: Declaration) -> Command:
 def _doctor_command(tool: Declaration) -> Command:
     def doctor() -> Iterator[Check]:
         """Check that everything this tool needs is there."""
-        from operable.tool.declare.framework import Check
+        from operable.tool.framework import Check
 
         for name, function in tool.checks.items():
             check = _checked(name, function)
@@ -134,7 +134,7 @@ def _doctor_command(tool: Declaration) -> Command:
 
 def _checked(name: str, function: Callable[..., Any]) -> Check:
     """The result of one check. One that breaks has found something too, and must not keep the others from being made."""
-    from operable.tool.declare.framework import Check
+    from operable.tool.framework import Check
 
     try:
         result = function()

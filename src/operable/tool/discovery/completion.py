@@ -7,16 +7,16 @@ the words of a group, options, the choices of an option or an operand, else file
 
 from __future__ import annotations
 
+from operable.tool.arguments import standard_options
 from operable.tool.discovery.help_text import parameter_help, summary
-from operable.tool.parse.arguments import standard_options
-from operable.tool.parse.convert import DIGEST, FLAG, STANDARD, spelled
+from operable.tool.kinds import DIGEST, FLAG, STANDARD, spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from operable.tool.declare.declaration import Command, Declaration
-    from operable.tool.declare.kinds import ValueKind
+    from operable.tool.declaration import Command, Declaration
+    from operable.tool.kinds import ValueKind
 
 _MODES = ["jsonl", "human", "json"]
 

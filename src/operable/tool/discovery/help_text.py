@@ -7,13 +7,13 @@ The text is the same everywhere; a terminal gets it `fitted`.
 
 from __future__ import annotations
 
-from operable.tool.parse.arguments import standard_options
-from operable.tool.parse.convert import spelled
+from operable.tool.arguments import standard_options
+from operable.tool.kinds import spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from operable.tool.declare.declaration import Command, Declaration
-    from operable.tool.declare.signature import Param
+    from operable.tool.declaration import Command, Declaration
+    from operable.tool.signature import Param
 
 _STANDARD_HELP = {
     "schema-version": ("VERSION", "speak this version of the schema ({major} or {version})"),

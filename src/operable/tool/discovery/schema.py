@@ -8,15 +8,18 @@ a record that contains itself becomes a definition of its own.
 from __future__ import annotations
 
 from operable.spec.framework_events import FRAMEWORK_EVENTS
-from operable.tool.declare.records import REQUIRED, Event, Record, field_kinds
+from operable.tool.annotations import field_kinds
+from operable.tool.kinds import REQUIRED
+from operable.tool.records import Event, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from operable.tool.declare.declaration import Command, Declaration
-    from operable.tool.declare.kinds import ValueKind
+    from operable.tool.declaration import Command, Declaration
+    from operable.tool.kinds import ValueKind
+
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -56,8 +59,6 @@ def event_schema(tool: Declaration, version: str, events: Iterable[type[Event]])
 
 def all_events(tool: Declaration) -> list[type[Event]]:
     """Every domain event that some command promises, each once, in order of first mention; two of a name are refused."""
-    from operable.tool.discovery.document import DiscoveryDocument
-
     found: dict[str, type[Event]] = {DiscoveryDocument.wire_type: DiscoveryDocument}
     for name in tool.names():
         command = tool.find(name)
@@ -119,7 +120,7 @@ def _own_properties(command: Command) -> dict[str, Any]:
 
 
 def _standard_properties(tool: Declaration, command: Command) -> dict[str, Any]:
-    from operable.tool.parse.arguments import standard_options
+    from operable.tool.arguments import standard_options
 
     properties = {}
     for name in standard_options(tool, command):
@@ -222,3 +223,10 @@ class _Records:
 
 def _definition_name(model: type[Record]) -> str:
     return model.wire_type if model._typed else model.__name__  # noqa: SLF001 - as above
+
+
+class DiscoveryDocument(Event, type="discovery_document"):
+    """A whole document as one event: what discovery commands answer with in a stream. The plain name is left to authors."""
+
+    name: str
+    content: Any

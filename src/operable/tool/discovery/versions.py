@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from operable.tool.declare.declaration import Declaration
+    from operable.tool.declaration import Declaration
 
 # As much of a wrong version as a person needs to recognise it.
 _SHOWN = 80

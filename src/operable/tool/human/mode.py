@@ -10,9 +10,9 @@ import io
 import os
 import sys
 
-from operable.tool.emit.sinks import masked, shown_error
-from operable.tool.emit.writer import OutputLost
-from operable.tool.json_text import json_text
+from operable.tool.records import json_text
+from operable.tool.secrecy import masked, shown_error
+from operable.tool.writer import OutputLost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.kernel.errors import Fail
-    from operable.tool.declare.declaration import Declaration
-    from operable.tool.emit.writer import Emitter
-    from operable.tool.parse.arguments import ParsedCall
+    from operable.tool.arguments import ParsedCall
+    from operable.tool.declaration import Declaration
+    from operable.tool.writer import Emitter
 
 # Rows are shown in blocks: enough to align columns, few enough that a slow command is seen to move.
 BLOCK = 50

@@ -1,1 +1,1 @@
-"""One run of a command: context, guards of changes, cursors, stops, and how it ends."""
+"""What only some runs load: structured input, changes and their guards, cursors, relays, coroutines, failures."""

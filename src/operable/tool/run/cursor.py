@@ -13,13 +13,13 @@ from binascii import a2b_base64, b2a_base64
 
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
-from operable.tool.json_text import json_text
+from operable.tool.records import json_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from operable.tool.declare.declaration import Command
+    from operable.tool.declaration import Command
 
 VERSION = "1"
 # A position is a few fields of an event; a longer cursor than this was not made here.

@@ -23,17 +23,16 @@ import time
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
 from operable.state.paths import make_state
-from operable.tool.declare.framework import FrameworkNotice, ItemError
-from operable.tool.emit.sinks import masked, shown_error
-from operable.tool.json_text import json_text
+from operable.tool.framework import FrameworkNotice, ItemError
+from operable.tool.records import json_text
+from operable.tool.secrecy import masked, shown_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any, Self
 
-    from operable.tool.emit.outflow import Outflow
-    from operable.tool.run.state import RunState
+    from operable.tool.outflow import Outflow, RunState
 
 KEEP_SECONDS = 30 * 24 * 3600  # long enough for any retry, short enough for the file to stay small
 MAX_KEY = 256

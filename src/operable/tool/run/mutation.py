@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
-from operable.tool.declare.framework import Change, FrameworkNotice, ItemError
-from operable.tool.json_text import json_text
+from operable.tool.framework import Change, FrameworkNotice, ItemError
+from operable.tool.records import json_text
 from operable.tool.run.context import Context
 
 TYPE_CHECKING = False
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-    from operable.tool.emit.outflow import Outflow
+    from operable.tool.outflow import Outflow, RunState
     from operable.tool.run.idempotency import Journal
-    from operable.tool.run.state import RunState
 
 
 def mutate(run: RunState, outflow: Outflow, arguments: list[Any], keywords: dict[str, Any]) -> None:

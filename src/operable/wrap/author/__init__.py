@@ -1,1 +1,1 @@
-"""For authors of wrappers: a first draft, the examples run for real, and the kept verdicts of the linter."""
+"""For authors of wrappers: a first draft, and the examples run for real."""

@@ -56,16 +56,16 @@ def draft(program: str) -> dict[str, str]:
     if not is_name(name):
         # As it was given: in a part of an address it is not visible which words are secrets.
         raise Fail("usage", "WRAPPER_NAME", f"{program!r} gives no name for a wrapper", target=program)
-    told = _asked(program, "--help")
-    if next(options(told), None) is None and next(subcommands(told), None) is None:
+    reported = _asked(program, "--help")
+    if next(options(reported), None) is None and next(subcommands(reported), None) is None:
         _refuse_failure(program)
     found = re.search(r"(\d+\.\d+(?:\.\d+)?)", _asked(program, "--version"))
     version = found[1] if found else "0.0"
-    commands = list(subcommands(told)) or [("run", f"Run {name}.")]
+    commands = list(subcommands(reported)) or [("run", f"Run {name}.")]
     nested = len(commands) > 1 or commands[0][0] != "run"
     files = {"CLI.md": render(_cli(name, version, [word for word, _ in commands]), f"# {name}\n\n{_NOTE}\n")}
     for word, text in commands:
-        helped = _asked(program, word, "--help") if nested else told
+        helped = _asked(program, word, "--help") if nested else reported
         shown = list(options(helped, _fish(name)))
         manifest = _tool(name, word, text, shown, nested=nested)
         files[f"tools/{word}/TOOL.md"] = render(manifest, f"# {name} {word}\n\nA draft.\n")
@@ -84,9 +84,9 @@ def options(text: str, completions: str = "") -> Iterator[HelpOption]:
         found = _FISH.search(line) if line.startswith("complete") else None
         if found and found["name"] not in seen | _OURS and len(seen) < _MOST:
             seen.add(found["name"])
-            told = _FISH_TEXT.search(found["rest"])
+            reported = _FISH_TEXT.search(found["rest"])
             takes = re.search(r"\s-(?:r|x)\b", found["rest"]) is not None
-            yield HelpOption(found["name"], takes, (told[1] or told[2] or "") if told else "")
+            yield HelpOption(found["name"], takes, (reported[1] or reported[2] or "") if reported else "")
 
 
 def subcommands(text: str) -> Iterator[tuple[str, str]]:

@@ -62,8 +62,8 @@ def _run(tool: WrappedTool, command: str, example: str, *, changes: bool) -> Tri
         return Tried(command, example, ok=False, code=failure.code, reason=failure.message)
     verdict = check([done.stdout], exit_status=done.status, schema=schema_document(tool, tool.schema_version))
     # The tool's own message helps the author more than a bare failure.
-    told = None if verdict.ok or verdict.last_error is None else verdict.last_error.message
-    reason = f"{verdict.reason} {told}" if told else verdict.reason
+    reported = None if verdict.ok or verdict.last_error is None else verdict.last_error.message
+    reason = f"{verdict.reason} {reported}" if reported else verdict.reason
     return Tried(command, example, ok=verdict.ok, code=verdict.code, reason=reason)
 
 

@@ -19,11 +19,11 @@ from typing import Any
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
-from operable.tool.declare.declaration import BUILT_IN, Command
-from operable.tool.declare.framework import Change, Check, Progress, Warn
-from operable.tool.declare.kinds import ValueKind
-from operable.tool.declare.records import Event
-from operable.tool.declare.signature import Param
+from operable.tool.declaration import BUILT_IN, Command
+from operable.tool.framework import Change, Check, Progress, Warn
+from operable.tool.kinds import ValueKind
+from operable.tool.records import Event
+from operable.tool.signature import Param
 from operable.tool.tool import Tool
 from operable.wrap.mcp.session import ServerConnection, ServerTool
 
@@ -267,6 +267,11 @@ def _typed(schema: Any) -> dict[str, Any]:
     found = dict(schema) if isinstance(schema, dict) else {}
     if "type" not in found and "enum" not in found:
         found["type"] = _ANYTHING
+    if found.get("type") == "boolean":
+        found["type"] = [
+            "boolean",
+            "null",
+        ]  # a flag that is not given is not false: the server has its own default
     found.pop("default", None)  # the server fills it in
     found.pop("format", None)
     return found

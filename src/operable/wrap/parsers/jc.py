@@ -118,7 +118,7 @@ def _repeats(table: str) -> bool:
 
 
 def _streamed(jc: Any, name: str, text: _Text) -> Iterator[Any]:
-    from operable.tool.declare.framework import Warn
+    from operable.tool.framework import Warn
     from operable.wrap.endings import shown
 
     try:
@@ -137,7 +137,7 @@ def _streamed(jc: Any, name: str, text: _Text) -> Iterator[Any]:
 
 
 def _warning(name: str, source: str) -> Any:
-    from operable.tool.declare.framework import Warn
+    from operable.tool.framework import Warn
 
     message = f"read from {source} by jc's parser {name}: what it leaves out or mixes up cannot be seen"
     return Warn("UPSTREAM_LOSSY", message, parser=name)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from operable.tool.declare.framework import Warn
+    from operable.tool.framework import Warn
 
 FILE = "wrap.toml"
 SERVERS = "mcp"
@@ -58,7 +58,7 @@ def named() -> list[str]:
 def strays(spoken_of: Sequence[str]) -> Iterator[Warn]:
     """A warning for each name that no wrapper has: a misspelt rule is not in force, and the user would not see it."""
     from operable.kernel.catalogue import nearest
-    from operable.tool.declare.framework import Warn
+    from operable.tool.framework import Warn
     from operable.wrap.places import find, names
 
     for name in spoken_of:

@@ -21,6 +21,7 @@ def test_a_person_talks_and_answers_what_the_agent_asks(scene, tmp_path):
 
     with chat(scene) as person:
         person.read_until(">")
+        assert "/quit ends" in person.screen
         person.type("hello\n")
         person.read_until("You said: hello")
         person.type(f"{asks}\n")
@@ -80,7 +81,7 @@ def test_who_is_faster_elsewhere_answers_for_the_person(scene):
         person.read_until("Allow it?")
         question = scene("approvals").of("agent_question")[0]
         assert scene("answer", question["session"], question["question"], "--allow").exit_code == 0
-        person.type("n\n")
+        person.read_until("answered elsewhere")
         person.read_until("ran")
         person.type("\x04")
         outcome = person.finish()

@@ -235,3 +235,23 @@ def test_a_secret_in_a_call_is_not_in_the_audit_chain(scene):
     shown = json.dumps(scene("audit").events)
     assert "agent.decision" in shown
     assert key not in shown
+
+
+@pytest.mark.parametrize("action", ["show", "verify"])
+def test_a_workspace_that_does_not_exist_has_no_sound_chain(scene, tmp_path, action):
+    done = scene("audit", action, "--workspace", str(tmp_path / "mistyped"))
+
+    assert (done.exit_code, done.error["code"]) == (65, "WORKSPACE_NOT_FOUND")
+
+
+def test_the_chain_of_a_workspace_that_was_removed_is_still_verified(scene, tmp_path):
+    scene.user()
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    assert scene("prompt", "scripted", "--prompt", "hello", "--workspace", str(gone)).exit_code == 0
+    gone.rmdir()
+
+    verdict = scene("audit", "verify", "--workspace", str(gone)).of("audit_verdict")[0]
+
+    assert verdict["ok"] is True
+    assert verdict["records"] > 0

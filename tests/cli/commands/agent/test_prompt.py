@@ -14,10 +14,10 @@ import pytest
 from jsonschema_rs import Draft202012Validator
 
 from tests.cli.agents import steps, types
-from tests.cli.drive import alive, operable
+from tests.cli.drive import PROGRAM, alive, operable
 from tests.host.agents import calls
 from tests.requirement import requirement
-from tests.tool.drive import eventually
+from tests.tool.drive import eventually, terminal
 
 ROOT = Path(__file__).parents[4]
 SOURCE = ROOT / "src" / "operable"
@@ -352,6 +352,22 @@ def test_people_see_the_answer_on_stdout_and_everything_else_beside_it(scene):
     assert "\u001b" not in outcome.stderr
 
 
+def test_a_question_that_waits_is_shown_whole_with_the_digest_of_what_was_shown(scene):
+    scene.user()
+    (scene.work / "short.toml").write_text('ask = ["*"]\nask_timeout = 1\n')
+    line = f"ls {'a' * 300}; rm hidden"
+    said = steps({"call": "Bash", "kind": "execute", "args": {"command": line}, "ask": True, "denied": []})
+
+    outcome = scene(
+        "prompt", "scripted", "--policy", str(scene.work / "short.toml"), "--prompt", said, output=None
+    )
+
+    assert re.search(r"\[tool\] .*… \([0-9]+ more characters: operable agent logs SESSION\)", outcome.stderr)
+    waits = [each for each in outcome.stderr.splitlines() if each.startswith("[awaiting input]")]
+    assert line in waits[0]
+    assert re.search(r"operable agent answer \S+ \S+ --allow --digest sha256:[0-9a-f]{64} ", waits[1])
+
+
 def touching(path):
     return steps(
         {"call": "Edit", "kind": "edit", "args": {"path": str(path)}, "touch": str(path)}, {"say": "done"}
@@ -402,3 +418,40 @@ def test_an_agent_in_an_editable_installation_below_tmp_runs_in_a_sandbox(scene,
     assert outcome.exit_code == 0, outcome
     assert "".join(event["text"] for event in outcome.of("text-delta")) == "You said: Hello"
     assert outcome.summary["sandbox"] == "bubblewrap"
+
+
+def at_a_terminal(scene, *words):
+    said = steps({"call": "Bash", "kind": "execute", "args": {"command": "ls"}, "ask": True}, {"say": "ran"})
+    options = {"tool": PROGRAM, "env": scene.env}
+    return terminal(
+        "agent", "prompt", "scripted", "--workspace", str(scene.work), "--prompt", said, *words, **options
+    )
+
+
+def test_a_question_at_the_terminal_ends_when_it_is_answered_elsewhere(scene):
+    scene.user()
+
+    with at_a_terminal(scene, "--ask", "*") as person:
+        person.read_until("Allow it?")
+        assert '{"command":"ls"}' in person.screen.rpartition("[awaiting input]")[2]
+        question = scene("approvals").of("agent_question")[0]
+        assert scene("answer", question["session"], question["question"], "--allow").exit_code == 0
+        person.read_until("answered elsewhere")
+        person.read_until("ran")
+        outcome = person.finish()
+
+    assert outcome.exit_code == 0, outcome
+
+
+def test_a_question_at_the_terminal_ends_when_its_time_is_over(scene):
+    scene.user()
+    (scene.work / "short.toml").write_text('ask = ["*"]\nask_timeout = 1\n')
+
+    with at_a_terminal(scene, "--policy", str(scene.work / "short.toml")) as person:
+        person.read_until("Allow it?")
+        person.read_until("its time is over")
+        outcome = person.finish()
+
+    assert outcome.exit_code == 0, outcome
+    record = next(each for each in scene("audit").results if each["action"] == "agent.decision")
+    assert record["decision"] == "deny"

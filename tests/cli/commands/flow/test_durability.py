@@ -187,7 +187,7 @@ def test_a_credential_that_finds_no_room_is_an_error_and_the_task_does_not_run(t
 LEDGER = """
 import sys, time
 from operable.flow.trust.proof_ledger import handoff_context
-from operable.flow.trust.proof_results import Unproven, claim_once
+from operable.flow.trust.proof_verification import Unproven, claim_once
 context = handoff_context("sha256:x", sys.argv[1])
 try:
     claim_once(context, "key", sys.argv[2], time.time() + 60)

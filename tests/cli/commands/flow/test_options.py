@@ -173,6 +173,16 @@ def _(place: Place) -> None:
     assert len(place.ok("prune", "later.json", "--confirm", *db).of("applied_job")) == 1
 
 
+@effect("flow apply,flow plan,flow prune,flow inspect", "--database")
+def _(place: Place) -> None:
+    """That jobs are kept there is seen in tests/engine/test_machines.py."""
+    place.write(manifest())
+    gone = ("--database", "postgresql://127.0.0.1:1/x")
+    for words in (("apply", "flow.json"), ("plan", "flow.json"), ("prune", "flow.json"), ("inspect",)):
+        assert place.flow(*words, *gone).of("aoi:error")[0]["code"] == "STORE_UNAVAILABLE", words
+    assert place.ok("inspect").of("backend_item") == []
+
+
 @effect("flow apply,flow plan,flow prune,flow inspect", "--target")
 @effect("flow apply,flow plan,flow prune,flow capabilities", "--scheduler-bin")
 def _(place: Place) -> None:

@@ -4,13 +4,15 @@ import json
 import os
 import pwd
 import re
+import shlex
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.drive import alive, operable, running
+from tests.cli.drive import PROGRAM, alive, operable, running
 from tests.flow.callers import script, signing_caller, until
 from tests.flow.executions import bearer
 from tests.flow.manifests import Json, manifest, prompt_task, shell_task, triggered
@@ -114,6 +116,51 @@ def test_a_dry_run_plans_and_does_nothing_and_its_digest_confirms(place):
     done = place("exec", "flow.json", "a", "--confirm", first.summary["plan_digest"])
     assert done.exit_code == 0, done
     assert (place.work / "ran").exists()
+
+
+CHANGES = {
+    "edited": lambda work: (work / "deploy.sh").write_text("touch evil\n"),
+    "gone": lambda work: (work / "deploy.sh").unlink(),
+    "match that appeared": lambda work: (work / "deploy.sh.new").write_text("touch evil\n"),
+}
+
+
+@pytest.mark.parametrize("how", CHANGES)
+@pytest.mark.parametrize(
+    "words", [("exec", "flow.json", "a"), ("run", "flow.json"), ("approve", "flow.json", "a")]
+)
+def test_a_plan_that_was_confirmed_does_nothing_after_a_file_of_the_task_changed(place, words, how):
+    script_file = place.work / "deploy.sh"
+    script_file.write_text("touch ran\n")
+    policy = {"approval": {"policy": "manual"}} if words[0] == "approve" else {}
+    place.write(manifest(script("sh ./deploy.sh; true ./deploy.sh*", **policy)))
+    looked = place(*words, "--dry-run")
+    (plan,) = looked.of("aoi:plan")
+    assert plan["content"][str(script_file)].startswith("sha256:")
+    CHANGES[how](place.work)
+
+    refused = place(*words, "--confirm", looked.summary["plan_digest"])
+    assert refused.error["code"] == "PLAN_CHANGED"
+    assert not {"ran", "evil"} & {path.name for path in place.work.iterdir()}
+
+
+def test_a_dry_run_lists_the_words_whose_files_are_not_known(place):
+    place.write(manifest(script("./de$X")))
+
+    for words in (("exec", "flow.json", "a"), ("run", "flow.json")):
+        (plan,) = place(*words, "--dry-run").of("aoi:plan")
+        assert plan["unbound"] == ["./de$X"]
+
+
+def test_a_refusal_of_a_plan_is_in_the_audit_and_that_of_a_dry_run_is_not(place):
+    place.write(manifest(script("touch ran", contract={"allowed_paths": ["elsewhere"]})))
+    assert place("exec", "flow.json", "a", "--dry-run").error["flow_code"] == "contract_violation"
+    assert place("audit").of("flow_record") == []
+
+    refused = place("exec", "flow.json", "a")
+    (record,) = place("audit").of("flow_record")
+    assert (refused.exit_code, record["outcome"]) == (77, "contract_violation")
+    assert record["execution_id"] == refused.error["execution_id"]
 
 
 def telling() -> Json:
@@ -250,6 +297,94 @@ def test_from_approval_to_verdict(place):
     assert verdict.of("flow_verification")[0]["verified"] is True
     records = place("audit", "--newest", "3").of("flow_record")
     assert [record["outcome"] for record in records] == ["approval_used", "exit 0", "approval_revoked"]
+
+
+def test_a_verdict_says_what_was_proven_and_not_who_the_caller_said_they_were(place):
+    place.write(manifest())
+    claimed = {"USER": "alice", "HOSTNAME": "evil"}
+    done = place("exec", "flow.json", "a", env=claimed).of("flow_execution")[0]
+    (verdict,) = place("verify", done["execution_id"]).of("flow_verification")
+    (record,) = place("audit", "--newest", "1").of("flow_record")
+    account = f"{pwd.getpwuid(os.getuid()).pw_name}@{os.uname().nodename}"
+
+    assert (verdict["verified"], verdict["principal"], verdict["trust_source"]) == (
+        True,
+        "alice@evil",
+        "own_keys",
+    )
+    assert verdict["proven"].startswith(
+        f"the key {verdict['key_fingerprint']} signed it; whose key that is, is not known"
+    )
+    assert (record["record"]["principal_used"], record["record"]["account"]) == ("alice@evil", account)
+
+    signers = place.by.place("allowed_signers")
+    with open(place.by.environment["HOME"] + "/.ssh/id_ed25519.pub", encoding="utf-8") as file:
+        Path(signers).write_text(f"alice@evil {file.read().strip()}\n")
+    (listed,) = place("verify", done["execution_id"]).of("flow_verification")
+    assert listed["proven"].endswith("signed it, which the allowed signers give to alice@evil")
+
+    Path(signers).write_text("")
+    (unknown,) = place("verify", done["execution_id"]).of("flow_verification")
+    assert (unknown["verified"], unknown["proven"]) == (False, "nothing")
+
+
+def test_a_damaged_audit_log_is_refused_with_the_words_that_begin_a_new_one(place):
+    place.write(manifest())
+    assert place("exec", "flow.json", "a").exit_code == 0
+    log = Path(place.by.place("audit"))
+    log.write_bytes(log.read_bytes().replace(b"sha256:", b"sha256;", 1))
+    refuse = {"OPERABLE_AUDIT_DAMAGED": "refuse"}
+    refused = place("exec", "flow.json", "a", env=refuse)
+    look, _, begin = refused.error["hint"].partition("; then begin a new one: ")
+
+    assert "nothing is appended to it" in refused.error["message"]
+    assert place(*shlex.split(look)[2:]).exit_code == 65
+    subprocess.run(
+        ["sh", "-c", begin.replace(" && ", "; ")], check=False, timeout=60, stderr=subprocess.DEVNULL
+    )
+    assert place("exec", "flow.json", "a", env=refuse).exit_code == 0
+
+
+@pytest.mark.parametrize("output", [(), ("--output", "jsonl")])
+def test_with_stdout_closed_nothing_is_done_and_that_is_said(place, output):
+    place.write(manifest(script("touch ran")))
+    words = [PROGRAM, "flow", "exec", "flow.json", "a", *output]
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" >&-', "sh", *words],
+        cwd=place.work,
+        env=os.environ | place.env,
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (74, b"operable: stdout is closed; nothing was done\n")
+    assert not (place.work / "ran").exists()
+
+
+def test_who_has_no_home_is_told_the_variable_that_names_one(place):
+    place.write(manifest())
+    refused = operable(
+        "flow", "exec", "flow.json", "a", cwd=place.work, env={"HOME": "", "OPERABLE_HOME": ""}
+    )
+    assert "set OPERABLE_HOME" in refused.error["message"]
+
+
+@pytest.mark.parametrize(
+    "intent, named",
+    [
+        ({"read_only": True}, "intent.read_only"),
+        ({"mode": "plan"}, "intent.mode"),
+        ({"mode": "plan", "read_only": True}, "intent.mode and intent.read_only"),
+    ],
+)
+def test_an_intent_that_nothing_holds_a_command_to_is_said_where_it_runs(place, intent, named):
+    place.write(manifest(script("true", intent=intent)))
+    warnings = [event["message"] for event in place("exec", "flow.json", "a").of("aoi:warning")]
+    assert any(text.startswith(f"{named} not enforced: ") for text in warnings)
+
+    place.write(manifest(script("true", intent={"mode": "execute", "read_only": False})))
+    assert place("exec", "flow.json", "a").of("aoi:warning") == []
 
 
 def test_an_edited_audit_log_is_found_and_so_is_an_execution_that_nobody_signed(place):

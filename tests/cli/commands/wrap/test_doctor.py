@@ -21,6 +21,12 @@ def test_a_program_out_of_range_fails(tmp_path, says, fits):
     assert done.summary["ok"] is fits
 
 
+def test_a_wrapper_that_is_named_and_not_there_is_an_error(tmp_path):
+    done = operable("wrap", "doctor", "absent", env=Made(tmp_path, "").env)
+
+    assert (done.exit_code, done.error["code"], done.of("aoi:check")) == (64, "UNKNOWN_WRAPPER", [])
+
+
 def test_a_program_that_is_missing_is_only_a_warning_among_all(tmp_path):
     made = Made(tmp_path, "")
     (made.bin / "prog").unlink()

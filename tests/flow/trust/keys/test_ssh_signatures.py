@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.flow.trust.keys import ssh_signatures
-from operable.flow.trust.keys.allowed_signers import may_sign, parse_signers, read_signers
+from operable.flow.trust.keys.signers import may_sign, parse_signers, read_signers
 from tests.flow.ssh_keys import KINDS, allowed, written
 from tests.requirement import requirement
 

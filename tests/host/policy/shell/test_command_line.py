@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from operable.host.policy.shell.command_line import commands_in, may_match, plain_script
-from operable.host.policy.shell.text import WILD
+from operable.host.policy.shell.command_line import commands_in, plain_script
+from operable.host.policy.shell.text import WILD, may_match
 
 
 def runs(line, pattern="rm *"):
@@ -119,8 +119,146 @@ HIDDEN = [
     "unknown bash -c 'rm x'",
     "docker exec c rm x",
 ]
+# Lines with which a deny of `rm` was passed: each runs it in bash, in zsh or through a program.
+PASSED_ONCE = [
+    "(true)#'\nrm x #'",
+    "((1))#'\nrm x #'",
+    "f()#'\n{ rm x #'\n}; f",
+    "case x in x)#'\nrm x #'\nesac",
+    "echo \\\n#'\nrm x #'",
+    "echo $(case x in x) rm x;; esac)",
+    'echo "$(case x in x) rm x;; esac)"',
+    "cat <<E\n$(case a in a) rm x;; esac)\nE",
+    "echo $(cat <<E\n) '\nE\nrm x #'\n)",
+    "echo $(: # )'\nrm x #'\n)",
+    "echo \"$(: # )'\nrm x #'\n)\"",
+    "echo ${x:-\"'\"'}' }; rm x #'",
+    "cat <<EF\nE\\\nF\nrm x",
+    "cat <<E\\\nF\nEF\nrm x",
+    "cat <<-'\tE'\n\tE\nE\nrm x",
+    'cat <<E\n$(echo ")" ; rm x)\nE',
+    "find /bin/ -name 'r[m]' -exec {} x \\;",
+    "bash +xc 'rm x'",
+    "bash -oc errexit 'rm x'",
+    "env -iS 'PATH=/bin rm' x",
+    "ssh -o ProxyCommand='rm x' h",
+    "cd /dev; echo 'rm $V' | sh fd/0",
+    "cd /dev/fd; echo rm x | sh 0",
+    "shopt -s extglob\ntouch rm\n@(rm) x",
+    "=rm x",
+    "echo *(e:'rm x':)",
+    "mapfile -C 'rm x;:' -c 1 < /etc/passwd",
+    "split --filter='rm x' /etc/hostname",
+    "split --filt='rm x' /etc/hostname",
+    "test -v 'a[$(rm x)]'",
+    "[[ 'a[$(rm x)]' -eq 1 ]]",
+    "printf -v 'a[$(rm x)]' y",
+    "printf %d 'a[$(rm x)]'",
+    "let 'a[$(rm x)]=1'",
+    "unset 'a[$(rm x)]'",
+    "read 'a[$(rm x)]' < f",
+    "exit 'a[$(rm x)]'",
+    "x='a[$(rm x)]'; echo $((x))",
+    "PS4='$(rm x)'; set -x; :",
+    "echo 'rm x' > f; BASH_ENV=f bash -c :",
+    "echo 'rm x' > f; ENV=f sh -i",
+    "export PATH=.; ls",
+    "for PATH in .; do ls; done",
+    "read PATH < f; ls",
+    "hash -p /bin/rm zz; zz x",
+    "alias z='rm'\nz x",
+    "jobs -x rm x",
+    "git -c alias.z='!rm x' z",
+    "git submodule foreach rm x",
+    "git bisect run rm x",
+    "git rebase -x 'rm x' main",
+    "git config alias.z '!rm x'; git z",
+    "git clone --upl='rm x' a b",
+    "git fetch ext::'rm x'",
+    "sed '1e rm x' f",
+    "sed 's/.*/rm x/e' f",
+    "awk 'BEGIN{system(\"rm x\")}'",
+    "tar cf /dev/null --checkpoint=1 --checkpoint-action=exec='rm x' f",
+    "tar -I 'rm x' -xf f",
+    "rsync -e 'rm x' a b:c",
+    "make 'X=$(shell rm x)'",
+    "npm exec -c 'rm x'",
+    "go test -exec 'rm x' ./...",
+    "rg --pre rm x",
+    "sqlite3 :memory: '.shell rm x'",
+    "echo a &>f rm x",
+    "echo 'a\\' '; rm x; echo \\'",
+    "\\x72m x",
+    "cp /bin/rm zz; ./zz x",
+    "ln -s /usr/bin/rm zz; ./zz x",
+    "sh /bin/rm x",
+    "and rm x",
+    "repeat 2 rm x",
+    "{ echo a } always { rm x }",
+    "echo ! rm x; !rm",
+    "f() { rm x; }; f",
+    "coproc X { rm x; }; wait",
+    "xargs -I% % x < f",
+    "xargs -IX /bin/X x < f",
+    "env PATH=. ls",
+    "watch -n9 'rm x'",
+    "docker exec c sh -c 'cd a; rm x'",
+    "tmux new -d 'cd a; rm x'",
+    "at now <<< 'rm x'",
+    "rm\u00a0x; =rm x",
+    "env =rm x",
+    '""=rm x',
+    "''=r\"m\" x",
+    "T='5 rm'; timeout $T x",
+    "X='--filter=rm x'; split $X f",
+    "X='--filter=rm x'; split \"$X\" f",
+    "echo --compress-program=rm | xargs sort f",
+    "X=-e1e; sed p $X f",
+    'A=-exec; find "$A" rm x \\;',
+    'find . "$A" "$B" "$C"',
+    '[ "$A" "$B" ]',
+    "git push $X",
+    "su -c 'a|rm${IFS}x'",
+    "su bob < f",
+    "ssh h -o ProxyCommand='rm x'",
+    "ssh h < f",
+    "make CC=rm x",
+    "pnpm rm x",
+    "mypy --python-executable rm x",
+    "SECONDS='a[$(rm x)]'",
+    "COLUMNS='a[$(rm x)]' ls",
+    "for SECONDS in 'a[$(rm x)]'; do ls; done",
+    "wait -p 'a[$(rm x)]'",
+    "jobs $X rm x",
+    "strace -o '|rm x' ls",
+    "numactl $X x",
+    # found in real shells and programs on 2026-11-18
+    "echo Q | sed 's/[^]/x/;a ]/rm x/e'",
+    "echo Q | sed '/[^]/p;a ]/e rm x'",
+    "echo Q | sed 's|[]|x|;a ]|rm x|e'",
+    "cat <<< E\nrm x\nE",
+    "cat 0<<<E\nrm x\nE",
+    "echo a 2>|rm x",
+    "echo a >| rm x",
+    "printf %n 'a[$(rm x)]'",
+    "printf %ld 'a[$(rm x)]'",
+    "printf '%(x)T' 'a[$(rm x)]'",
+    "read -p 'rm x' y",
+    "set -- PATH .; ls",
+    "set -- $X; ls",
+    "awk -v $X 1 f",
+    "awk -v a=$X 1 f",
+    "printf 'rule r' | ninja -f /dev/stdin",
+    "pylint --init-hook='rm x' f.py",
+    "java -XX:OnError='rm x' Main",
+    "brew sh -c 'rm x'",
+    "unknown '/bin/rm x'",
+    "unknown 'a && sudo -u b rm x'",
+    "unknown 'env A=1 rm x'",
+]
 OPEN = [
     "$RM x",
+    "sed -n -e",
     "${X:-rm} x",
     'set -- rm x; "$@"',
     "eval $X",
@@ -157,7 +295,7 @@ OPEN = [
 ]
 
 
-@pytest.mark.parametrize("line", [*HIDDEN, *OPEN])
+@pytest.mark.parametrize("line", [*HIDDEN, *PASSED_ONCE, *OPEN])
 def test_a_command_is_found_wherever_it_stands_in_the_line(line):
     assert runs(line)
 
@@ -165,6 +303,19 @@ def test_a_command_is_found_wherever_it_stands_in_the_line(line):
 @pytest.mark.parametrize("line", OPEN)
 def test_a_line_that_only_the_shell_can_read_may_run_anything(line):
     assert any(WILD in command for command in commands_in(line))
+
+
+@pytest.mark.parametrize("shell", ["/bin/bash", "/usr/bin/zsh", "/bin/sh", "'/bin/dash'"])
+def test_settings_that_kimi_repeats_before_each_command_are_read(shell):
+    line = f"GIT_TERMINAL_PROMPT=0 SHELL={shell} cd '/work' && touch x"
+
+    assert not runs(line)
+    assert runs(line, "touch *")
+
+
+@pytest.mark.parametrize("setting", ["SHELL=/tmp/bash", "SHELL+=/bin/bash", "SHELL=$x", "GIT_SSH=/bin/bash"])
+def test_other_settings_of_what_programs_run_may_run_anything(setting):
+    assert runs(f"{setting} cd /work && touch x", "any thing")
 
 
 @pytest.mark.parametrize("mark", ["\r", "\v", "\f", "\0", "\x1b", "\x7f", "\x85", "\u2028", "\u2029"])
@@ -209,6 +360,53 @@ def test_a_line_with_a_character_that_hides_or_ends_lines_elsewhere_may_run_anyt
         "uv run pytest -k 'this or that'",
         "X=1",
         "",
+        "git status && ls -la",
+        'grep -rn "x y" src | head',
+        "python3 -m pytest -q 2>&1 | tail -5",
+        "cd sub && npm test",
+        'for f in *.py; do wc -l "$f"; done',
+        'while read -r line; do echo "$line"; done < f',
+        "if [ -f a ]; then cat a; elif [ -f b ]; then cat b; else ls; fi",
+        "git commit -m \"$(cat <<'EOF'\nfeat(core): remove it\n\nCo-Authored-By: A <a@b.c>\nEOF\n)\"",
+        "git add -A && git commit -m 'Fix it' && git log --oneline -3",
+        "git config --get remote.origin.url",
+        "find src -type f -name '*.py' -exec grep -l foo {} +",
+        "ls | xargs -n1 wc -l",
+        "ls | xargs -I{} cp {} there",
+        "sed -n '1,80p' a.py; sed -i 's/a b/c/g' a.py",
+        "awk '{print $1}' f | sort | uniq -c | sort -rn",
+        "source .venv/bin/activate && pytest -x",
+        "NODE_ENV=test npm run build",
+        "tar czf a.tgz src",
+        "ls \\\n  -la",
+        "# what is here\nls",
+        "(cd sub && make)",
+        "nohup npm start > log 2>&1 &",
+        "[ $? -eq 0 ] && echo yes",
+        "set -euo pipefail\nls",
+        "wc -l $(git ls-files '*.py')",
+        "timeout 60 pytest -q",
+        "printf '%s\\n' a b",
+        "trap 'echo bye' EXIT",
+        "ssh -p 22 host uptime",
+        "command -v node",
+        'find "$DIR" -name "$NAME" -type f',
+        'git add "$F" && git status $X',
+        'grep x "$F" | wc -l',
+        "rg -- $X",
+        "COLUMNS=80 ls",
+        "sed -E 's/[a-z]+/x/' f",
+        '[ "$A" = b ] || ls',
+        'cp "$A" "$B"',
+        "wait $!",
+        "sed -i 's/[[:space:]]*$//' a.py; sed -E 's/[^a-z]+/x/g' f",
+        "printf '%-10s|%5s%%\\n' a b; printf '%d\\n' 5",
+        'set -- "$@"; set -- a b',
+        "read -p 'Go on? ' answer",
+        "cat <<< 'rm x' && grep y <<<\"$Z\"",
+        "awk -F, -v n=\"$N\" '{print $1}' f",
+        "ninja -C build && java -jar app.jar",
+        "unknown --title 'now rm x'",
     ],
 )
 def test_what_only_looks_like_the_command_is_not_it(line):
@@ -269,6 +467,10 @@ def test_only_a_plain_shell_of_the_system_with_one_script_is_unwrapped_for_an_al
         "$(a " * 200 + ")" * 200,
         "eval " * 5000 + "rm x",
         "su " + "-csu " * 250 + "rm x",
+        "echo a; " * 16_000,
+        "ls " + "a " * 50_000,
+        "tool " + "a " * 400,
+        "echo '" + "a" * 130_000 + "'",
         "env " + "-SSSScccc'env x' " * 280 + "rm x",
     ],
 )

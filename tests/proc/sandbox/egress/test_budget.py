@@ -219,7 +219,7 @@ def _fail(attempt: Attempt) -> None:
 HOST = """
 import asyncio, sys
 from operable.proc.sandbox.egress.proxy import Proxy
-from operable.proc.sandbox.egress.substitutes import Substitute
+from operable.proc.sandbox.egress.placeholders import Substitute
 
 def memory():
     lines = dict(line.split(":", 1) for line in open("/proc/self/status"))

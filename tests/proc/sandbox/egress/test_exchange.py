@@ -6,6 +6,7 @@ import ssl
 import pytest
 
 from operable.proc.sandbox.egress import proxy as proxy_module
+from operable.proc.sandbox.egress.tls import Authority
 from tests.proc.sandbox.egress.world import SECRET, World, fetch, key_for, play, secure_world
 
 ASK = b"GET http://127.0.0.1:PORT/ HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n"
@@ -128,6 +129,18 @@ def test_a_secret_that_the_server_gives_back_is_a_placeholder_again(tmp_path, re
     assert b"Content-Length: 22" not in answer
 
 
+def test_a_secret_that_comes_back_in_a_websocket_is_masked_at_its_length(tmp_path):
+    world, answer = answer_of(
+        tmp_path,
+        ASK + b"Sec-WebSocket-Extensions: permessage-deflate\r\nX: $$SECRET[KEY]$$\r\n" + SOCKET,
+        SWITCHED + b"\x81\x12" + SECRET.encode() + b"\x81\x02ok",
+        secret=True,
+    )
+    assert SECRET.encode() in world.got[0]
+    assert b"permessage-deflate" not in world.got[0]
+    assert answer == SWITCHED + b"\x81\x12" + b"*" * 18 + b"\x81\x02ok"
+
+
 def test_a_method_that_echoes_is_refused(tmp_path):
     world, answer = answer_of(tmp_path, ASK.replace(b"GET", b"TRACE") + b"\r\n", b"")
     assert answer.startswith(b"HTTP/1.1 405")
@@ -182,6 +195,81 @@ def test_a_tunnel_whose_tls_names_another_host_ends(tmp_path):
     assert len(world.got) == 1
 
 
+CHANGE, ALERT = bytes.fromhex("140303000101"), bytes.fromhex("1503010002015a")  # user_canceled, a warning
+
+
+def hello(name: bytes, share: bytes = b"") -> bytes:
+    """A hello for TLS 1.3. Without a share of a key every server asks for a second one."""
+    entry = b"\0" + len(name).to_bytes(2) + name
+    shares = share and b"\0\x1d\0\x20" + share
+    fields = {
+        0: len(entry).to_bytes(2) + entry,
+        10: b"\0\x02\0\x1d",
+        13: bytes.fromhex("00080403080404010805"),
+        43: b"\x02\x03\x04",
+        51: len(shares).to_bytes(2) + shares,
+    }
+    inside = b"".join(kind.to_bytes(2) + len(each).to_bytes(2) + each for kind, each in fields.items())
+    body = b"\x03\x03" + bytes(range(32)) + b"\x20" + bytes(range(32)) + b"\0\x02\x13\x01\x01\0"
+    body += len(inside).to_bytes(2) + inside
+    message = b"\x01" + len(body).to_bytes(3) + body
+    return b"\x16\x03\x01" + len(message).to_bytes(2) + message
+
+
+SHARE = b"\x09" + bytes(31)
+
+
+@pytest.mark.parametrize(
+    ("said", "names", "reason"),
+    [
+        ([hello(b"localhost"), CHANGE + hello(b"localhost", SHARE)], ["localhost"] * 2, None),
+        ([hello(b"localhost"), CHANGE + hello(b"front.example", SHARE)], ["localhost"], "sni-mismatch"),
+        ([hello(b"localhost") + CHANGE + hello(b"front.example", SHARE)], ["localhost"], "sni-mismatch"),
+        ([ALERT + hello(b"front.example", SHARE)], [], "malformed-tls"),
+        ([CHANGE + hello(b"front.example", SHARE)], [], "malformed-tls"),
+        ([hello(b"localhost"), CHANGE[:3], CHANGE[3:] + b"x"], ["localhost"], "malformed-tls"),
+    ],
+)
+def test_the_name_of_a_second_hello_is_compared_and_nothing_hides_the_first(tmp_path, said, names, reason):
+    seen: list[str | None] = []
+
+    async def scene(world: World) -> None:
+        context = Authority(str(tmp_path)).context("localhost")
+        context.sni_callback = lambda _, name, __: seen.append(name)
+        await world.serve(context)
+        proxy = await world.open("localhost:PORT")
+        reader, writer = await asyncio.open_unix_connection(world.path)
+        writer.write(b"CONNECT localhost:%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % world.port)
+        await reader.readuntil(b"\r\n\r\n")
+        for number, words in enumerate(said):
+            writer.write(words)
+            if number == 0 and len(said) > 1:
+                await reader.readexactly(99)  # the server asks for another hello
+        answer = await reader.read(2000) + (b"" if reason is None else await reader.read())
+        assert bool(answer) or reason is not None
+        writer.close()
+        await proxy.aclose()
+
+    world = play(tmp_path, scene)
+    assert (seen, world.reasons()) == (names, ["allowed", *([reason] if reason else [])])
+
+
+def test_the_port_of_tls_is_tls_where_the_list_leaves_it_to_the_web(tmp_path, monkeypatch):
+    async def scene(world: World) -> None:
+        await world.serve()
+        monkeypatch.setattr(proxy_module, "_TLS_PORT", world.port)
+        ask = b"CONNECT 127.0.0.1:PORT HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\nGET / HTTP/1.1\r\n\r\n"
+        for entry, passes in (("127.0.0.1:*", False), ("127.0.0.1:PORT", True)):
+            proxy = await world.open(entry)
+            assert (await world.say(ask)).endswith(b"hello") is passes
+            await proxy.aclose()
+            world.path += "-2"
+
+    world = play(tmp_path, scene)
+    assert len(world.got) == 1
+    assert world.reasons() == ["allowed", "malformed-tls", "allowed"]
+
+
 def test_a_host_with_a_secret_is_not_impersonated_under_another_name(tmp_path):
     async def scene(world: World) -> None:
         ours, proxy_trusts, client_trusts = await secure_world(world)
@@ -211,8 +299,10 @@ def test_http_inside_connect_is_read_like_any_request_where_the_list_leaves_the_
             b"GET / HTTP/1.0\r\n\r\n",
         ):
             assert b"HTTP/1.1 403" in await world.say(connect + inner)
+        inner = b"CONNECT /x HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n\r\n"
+        assert b"HTTP/1.1 405" in await world.say(connect + inner)
         await proxy.aclose()
 
     world = play(tmp_path, scene)
     assert len(world.got) == 1
-    assert world.reasons() == ["allowed", *["host-mismatch"] * 3]
+    assert sorted(world.reasons()) == ["allowed", *["host-mismatch"] * 3, "method-refused"]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.proc.sandbox.egress.http import MalformedHttp, RequestHead, parse_request
-from operable.proc.sandbox.egress.placeholders import Mask, Substitution, find
+from operable.proc.sandbox.egress.placeholders import Mask, Substitute, Substitutes, Substitution, find
 
 VALUE = {"KEY": 's3"cr&t!!', "LINES": "a\nb"}.__getitem__
 REQUEST = b"POST /v1?key=%24%24SECRET%5BKEY%5D%24%24 HTTP/1.1\r\nHost: h\r\nX-Key: $$SECRET[KEY]$$\r\n"
@@ -71,3 +71,40 @@ def test_a_value_is_masked_however_the_stream_is_cut(pieces, data):
     out = b"".join(mask.feed(part) for part in parts) + mask.end()
 
     assert out == whole.replace(b"sk-live-1", b"$$SECRET[K]$$")
+
+
+HOSTS = (
+    "api.example",
+    "*.wild.example",
+    "plain.example:8080",
+    "tls.example:443",
+    "any.example:*",
+    "127.0.0.1:8399",
+)
+
+
+@pytest.mark.parametrize(
+    "host, port, secure, obstacle",
+    [
+        ("api.example", 443, True, None),
+        ("api.example", 443, False, "secret-needs-tls"),
+        ("api.example", 80, False, "secret-needs-tls"),
+        ("a.wild.example", 80, False, "secret-needs-tls"),
+        ("plain.example", 8080, False, None),
+        ("plain.example", 443, True, "secret-not-for-host"),
+        ("tls.example", 443, False, "secret-needs-tls"),
+        ("any.example", 8080, False, "secret-needs-tls"),
+        ("127.0.0.1", 8399, False, None),
+        ("evil.example", 443, True, "secret-not-for-host"),
+    ],
+)
+def test_a_secret_goes_to_its_hosts_and_in_the_clear_only_to_a_named_port(host, port, secure, obstacle):
+    substitutes = Substitutes((Substitute("KEY", HOSTS, lambda: "value"),))
+    assert substitutes.obstacle("KEY", host, port, secure=secure) == obstacle
+    assert substitutes.obstacle("OTHER", host, port, secure=secure) == "secret-not-for-host"
+
+
+def test_values_are_fetched_at_each_use():
+    values = iter(["first", "second"])
+    substitutes = Substitutes((Substitute("KEY", HOSTS, lambda: next(values)),))
+    assert [substitutes.reveal(["KEY"]) for _ in range(2)] == [{"KEY": "first"}, {"KEY": "second"}]

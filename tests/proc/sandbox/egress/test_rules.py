@@ -93,6 +93,24 @@ def test_a_name_that_leads_to_an_address_that_is_not_public_is_refused(found):
     assert not Rules(("*",)).may_connect("evil.example", found, 443)
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        *("192.0.0.1", "192.0.0.192", "192.88.99.2", "168.63.129.16", "3fff::1", "2001:1::1", "2001:db8::1"),
+        *("5f00::1", "100:0:0:1::1", "fec0::1", "64:ff9b::808:808", "::808:808", "4000::1"),
+    ],
+)
+def test_a_range_with_a_meaning_of_its_own_is_not_public_on_any_python(found):
+    assert not Rules(("*",)).may_connect("evil.example", found, 443)
+
+
+@pytest.mark.parametrize(
+    "found", ["93.184.216.34", "192.0.1.1", "2606:4700::1111", "2a00:1450::1", "2001:4860::8888"]
+)
+def test_a_public_address_is_connected_to(found):
+    assert Rules(("*",)).may_connect("good.example", found, 443)
+
+
 @pytest.mark.parametrize("host", ["127.1", "0x7f.1", "2130706433", "017700000001", "0x7f000001", "1.2.3.4.5"])
 def test_an_address_in_an_old_spelling_is_not_a_name(host):
     assert normal(host) == ""

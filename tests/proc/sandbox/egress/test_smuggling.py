@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from operable.proc.sandbox.egress.budget import Attempt
+from operable.proc.sandbox.egress.placeholders import Substitute
 from operable.proc.sandbox.egress.proxy import Proxy
-from operable.proc.sandbox.egress.substitutes import Substitute
 from tests.proc.sandbox.egress.world import SECRET, Recorder
 
 TRUSTED, OTHER = b"127.0.0.1", b"localhost"

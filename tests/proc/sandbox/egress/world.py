@@ -8,8 +8,8 @@ from pathlib import Path
 import h11
 
 from operable.proc.sandbox.egress.budget import Attempt
+from operable.proc.sandbox.egress.placeholders import Substitute
 from operable.proc.sandbox.egress.proxy import Proxy
-from operable.proc.sandbox.egress.substitutes import Substitute
 from operable.proc.sandbox.egress.tls import Authority
 
 LIMIT = 200.0

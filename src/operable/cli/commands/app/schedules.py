@@ -24,7 +24,7 @@ def schedules(name: str, *, workspace: str = ".") -> Iterator[AppSchedule]:
     name: its slug, or the path of its folder
     workspace: the project
     """
-    from operable.app.schedule import schedules as documented
+    from operable.app.usage import schedules as documented
     from operable.cli.app.packages import meant
 
     for each in documented(meant(name, workspace)):

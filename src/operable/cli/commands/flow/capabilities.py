@@ -5,8 +5,8 @@ Asks openclaw-scheduler and writes nothing. Exit status 65 when the manifest nee
 
 from __future__ import annotations
 
-from operable.cli.flow.backend_events import BackendCapabilities
 from operable.cli.flow.command import FlowCall, flow_command
+from operable.cli.flow.events import BackendCapabilities
 from operable.tool import Context
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         "target",
         "adoptBy",
         "home",
+        "database",
         "allowProofCommand",
         "allowNetwork",
     ),
@@ -32,7 +33,7 @@ def capabilities(call: FlowCall, context: Context) -> Iterator[BackendCapabiliti
 
     db: the database of the scheduler
     """
-    from operable.cli.flow.inspection import negotiated
+    from operable.cli.flow.backends import negotiated
 
     found = negotiated(call)
     if not found.compatible:

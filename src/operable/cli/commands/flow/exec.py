@@ -30,11 +30,11 @@ if TYPE_CHECKING:
         "flow exec workflow.json ask --agent claude-code --policy rules.toml",
     ],
 )
-def exec_(call: FlowCall) -> Iterator[Change[Any]]:
+def exec_(call: FlowCall, context: Context) -> Iterator[Change[Any]]:
     """Run one task of a manifest."""
     from operable.cli.flow.executions import planned_execution
 
-    yield planned_execution(call)
+    yield planned_execution(call, context)
 
 
 @exec_.apply

@@ -5,8 +5,8 @@ A project says it with a file agentcli.json, or with a path in the member agentc
 
 from __future__ import annotations
 
-from operable.cli.flow.backend_events import RegistryChange
 from operable.cli.flow.command import FlowCall, flow_command
+from operable.cli.flow.events import RegistryChange
 from operable.tool import Change
 
 TYPE_CHECKING = False

@@ -5,8 +5,8 @@ The database is opened read-only. `--where column=value` keeps records whose col
 
 from __future__ import annotations
 
-from operable.cli.flow.backend_events import BackendItem
 from operable.cli.flow.command import FlowCall, flow_command
+from operable.cli.flow.events import BackendItem
 from operable.tool import Page
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 )
 def inspect(call: FlowCall, page: Page) -> Iterator[BackendItem]:
     """Read what a backend contains."""
-    from operable.cli.flow.inspection import inspected
+    from operable.cli.flow.backends import inspected
 
     return inspected(call, page)
 

@@ -33,8 +33,8 @@ def lint(
     strict: fail on warnings, too
     """
     from operable.cli.flow.input import read_manifest
-    from operable.flow.manifest.lint.rule import lint as looked
-    from operable.flow.manifest.lint.rule import rule as known
+    from operable.flow.manifest.lint import lint as looked
+    from operable.flow.manifest.lint import rule as known
 
     for name in rule or ():
         known(name)  # an unknown name is refused before anything is read

@@ -6,8 +6,8 @@ differ under one id are refused.
 
 from __future__ import annotations
 
-from operable.cli.flow.backend_events import MergedFlow
 from operable.cli.flow.command import FlowCall, flow_command
+from operable.cli.flow.events import MergedFlow
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ Nothing is written. The backend is read, its capabilities are negotiated and pro
 
 from __future__ import annotations
 
-from operable.cli.flow.backend_events import PlannedJob
 from operable.cli.flow.command import FlowCall, flow_command
+from operable.cli.flow.events import PlannedJob
 from operable.tool import Context
 
 TYPE_CHECKING = False

@@ -6,8 +6,8 @@ updated.
 
 from __future__ import annotations
 
-from operable.cli.flow.backend_events import AppliedJob
 from operable.cli.flow.command import FlowCall, flow_command
+from operable.cli.flow.events import AppliedJob
 from operable.tool import Change, Context
 
 TYPE_CHECKING = False

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from operable.cli.flow.backend_events import RegistryChange
 from operable.cli.flow.command import FlowCall, flow_command
+from operable.cli.flow.events import RegistryChange
 from operable.tool import Change
 
 TYPE_CHECKING = False

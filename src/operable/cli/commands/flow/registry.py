@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from operable.cli.flow.backend_events import RegisteredFlow, RegisteredManifest
 from operable.cli.flow.command import FlowCall, flow_command
+from operable.cli.flow.events import RegisteredFlow, RegisteredManifest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from operable.cli.flow.backend_events import FlowTarget
 from operable.cli.flow.command import FlowCall, flow_command
+from operable.cli.flow.events import FlowTarget
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ def wrap(program: str, *, to: str = ".") -> Iterator[Change]:
 
 @wrap.apply
 def write(changes: list[Change]) -> Iterator[FileWritten]:
-    from operable.tool.new_folder import write_folder
+    from operable.state.atomic import write_folder
 
     (cli,) = [str(change.target) for change in changes if str(change.target).endswith("/CLI.md")]
     folder = cli.rpartition("/")[0]

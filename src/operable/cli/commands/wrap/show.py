@@ -25,7 +25,7 @@ def show(tool: str) -> Iterator[WrappedCommandInfo]:
     from operable.tool.discovery.help_text import summary
     from operable.wrap import load
     from operable.wrap.assurance import assurance, rights, stays_open
-    from operable.wrap.author.conformance import Conformance, verdicts
+    from operable.wrap.doctor import Conformance, verdicts
 
     wrapped = load(tool)
     judged = verdicts(wrapped.plan.folder)

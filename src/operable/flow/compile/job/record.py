@@ -1,7 +1,7 @@
 """One scheduler job from one plan: the flat record that openclaw-scheduler stores, field by field."""
 
 from operable.flow.canonical import canonical_text
-from operable.flow.compile.redaction import shown_identity, shown_proof_source
+from operable.flow.compile.plan import shown_identity, shown_proof_source
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.inheritance import Json, first
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from operable.flow.contracts import Identity, IdentityRequest, entry, known
 from operable.flow.errors import FlowError
-from operable.flow.manifest.provider_rules import common_identity_problems
+from operable.flow.manifest.profile_rules import common_identity_problems
 from operable.flow.manifest.vocabulary import TRUST_LEVELS
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Redactor

@@ -13,7 +13,7 @@ from typing import Any
 
 from operable.flow.contracts import Surroundings
 from operable.flow.trust.http_exchange import ExchangeFailed, exchange
-from operable.flow.trust.proof_results import Unproven
+from operable.flow.trust.proof_verification import Unproven
 
 _TIMEOUT = 5.0
 _KEPT = 300.0

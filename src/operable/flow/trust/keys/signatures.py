@@ -11,7 +11,7 @@ import hashlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from operable.flow.trust.proof_results import Unproven
+from operable.flow.trust.proof_verification import Unproven
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate

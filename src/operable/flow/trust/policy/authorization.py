@@ -37,45 +37,53 @@ class Circumstances:
     step_up: Mapping[str, Any] | None = None
 
 
-def policy_request(told: Circumstances, include: list[str] | None = None) -> Json:
+def policy_request(circumstances: Circumstances, include: list[str] | None = None) -> Json:
     """The request with the wanted sections; unknown names are ignored."""
-    made: Json = {"source": {"workflow_id": told.workflow_id, "task_id": told.task_id}}
+    made: Json = {"source": {"workflow_id": circumstances.workflow_id, "task_id": circumstances.task_id}}
     for name in include if include is not None else DEFAULT_SECTIONS:
         if name in _SECTIONS:
-            made[name] = _SECTIONS[name](told)
+            made[name] = _SECTIONS[name](circumstances)
     return made
 
 
-def _command(told: Circumstances) -> Json | None:
-    if told.command is None:
+def _command(circumstances: Circumstances) -> Json | None:
+    if circumstances.command is None:
         return None
-    return {"program": told.command.get("program"), "args": list(told.command.get("args") or [])}
+    return {
+        "program": circumstances.command.get("program"),
+        "args": list(circumstances.command.get("args") or []),
+    }
 
 
-def _actor(told: Circumstances) -> Json:
-    context = told.actor_context or {}
+def _actor(circumstances: Circumstances) -> Json:
+    context = circumstances.actor_context or {}
     names = "org_id on_behalf_of_user_id delegation_grant_id run_id agent_id".split()
     return {"actor": context.get("actor"), **{name: context.get(name) for name in names}}
 
 
 _SECTIONS: dict[str, Callable[[Circumstances], Any]] = {
-    "identity": lambda told: {"principal": told.principal, "trust_level": told.effective_level},
-    "contract": lambda told: {
-        "required_trust_level": told.contract.get("required_trust_level"),
-        "allowed_paths": told.contract.get("allowed_paths"),
+    "identity": lambda circumstances: {
+        "principal": circumstances.principal,
+        "trust_level": circumstances.effective_level,
+    },
+    "contract": lambda circumstances: {
+        "required_trust_level": circumstances.contract.get("required_trust_level"),
+        "allowed_paths": circumstances.contract.get("allowed_paths"),
     },
     "command": _command,
     "actor": _actor,
-    "step_up": lambda told: None if told.step_up is None else dict(told.step_up),
-    "resource": lambda _told: None,
-    "trust": lambda told: {
-        "declared_level": told.declared_level,
-        "effective_level": told.effective_level,
+    "step_up": lambda circumstances: None if circumstances.step_up is None else dict(circumstances.step_up),
+    "resource": lambda _circumstances: None,
+    "trust": lambda circumstances: {
+        "declared_level": circumstances.declared_level,
+        "effective_level": circumstances.effective_level,
     },
 }
 
 
-def evaluate(authorization: Mapping[str, Any], told: Circumstances, surroundings: Surroundings) -> Json:
+def evaluate(
+    authorization: Mapping[str, Any], circumstances: Circumstances, surroundings: Surroundings
+) -> Json:
     """The described decision. FlowError when the provider is unknown, its profile invalid, or it cannot be asked."""
     provider = authorization.get("provider")
     if not isinstance(provider, str) or provider not in known("authorizers"):
@@ -86,7 +94,7 @@ def evaluate(authorization: Mapping[str, Any], told: Circumstances, surroundings
         where, what = problems[0]
         raise FlowError("authorization_error", f"Authorization profile is invalid: {where} {what}")
     include = (authorization.get("request") or {}).get("include")
-    request = policy_request(told, include)
+    request = policy_request(circumstances, include)
     try:
         raw = found.evaluate(authorization.get("provider_config") or {}, request, surroundings)
     except (NotAllowed, PolicyEnded):

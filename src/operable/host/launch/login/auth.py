@@ -17,9 +17,8 @@ from dataclasses import dataclass
 
 from operable.host.launch.installer import InstallProgress, Report
 from operable.host.launch.ledger import AuthState, Ledger, Scope
-from operable.host.launch.lock import exclusive
 from operable.host.launch.login.callback import Receiver
-from operable.host.launch.places import Places
+from operable.host.launch.places import Places, exclusive
 from operable.host.launch.process import CommandSurroundings, judge, run
 from operable.host.launch.step import Person
 from operable.host.launch.words import references

@@ -12,11 +12,6 @@ from dataclasses import dataclass, field
 from shlex import quote
 from typing import Any, Final
 
-from operable.host.policy.shell.command_line import is_system_shell
-
-_HARMLESS: Final = re.compile(
-    r"TERM|COLORTERM|NO_COLOR|FORCE_COLOR|CLICOLOR(_FORCE)?|LANG|LANGUAGE|LC_\w+|TZ|COLUMNS|LINES|CI"
-)
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ENVIRONMENTS: Final = frozenset(
     "env envs environ environment environmentvariables envvars envvariables extraenv".split()
@@ -46,8 +41,11 @@ class CommandContext:
             self.is_unreadable = True
         elif name in _INPUTS:
             self.inputs.append(value)
-        elif not is_system_shell(value):
-            self.shells.append(value)
+        else:
+            from operable.host.policy.shell.command_line import is_system_shell
+
+            if not is_system_shell(value):
+                self.shells.append(value)
 
     def lines(self, line: str) -> list[str]:
         """The command line as rules compare it; also the bare one where another program reads it."""
@@ -79,5 +77,7 @@ def _pairs(entry: Any) -> list[tuple[Any, Any]]:
 
 def with_variables(line: str, variables: Mapping[str, str]) -> str:
     """The line as a shell would be given it, variables first: LD_PRELOAD and PATH decide what it runs."""
-    words = [f"{name}={quote(value)}" for name, value in variables.items() if not _HARMLESS.fullmatch(name)]
+    from operable.host.policy.shell.programs import is_presentation
+
+    words = [f"{name}={quote(value)}" for name, value in variables.items() if not is_presentation(name)]
     return " ".join((*words, line))

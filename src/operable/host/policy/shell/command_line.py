@@ -1,119 +1,123 @@
 """What a shell line may run: every simple command in it, as the rules look at it.
 
-Theory of operation. `operable.host.policy.shell.text` finds the simple commands of the line. Each is then looked through:
-assignments, words like `then`, wrappers (`sudo`, `timeout`, `xargs`), and scripts that are given to a shell or to `eval`,
-again in the same way. A line that cannot be read, and a shell that reads its commands from elsewhere, is WILD as a whole.
+Theory of operation. `operable.host.policy.shell.grammar` reads the line exactly, or not at all. Each simple command is then
+looked through (`operable.host.policy.shell.known_programs`): variables, wrappers such as `sudo` or `xargs`, and scripts that
+are given to a shell or to `eval`, again in the same way. A line, a script or a program that is not read exactly may run
+anything, so that every rule that denies or asks applies. Rules that allow use `plain_script` and `is_exact`.
 
-It errs on the side of more commands: only rules that deny or ask look at them. `plain_script` is for rules that allow, and
-errs the other way. Neither follows files: `sh script.sh`, `python -c …` and aliases stay what they are.
+Neither follows files: `sh script.sh`, `python -c …` and aliases stay what they are.
 """
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from itertools import dropwhile
-from posixpath import normpath
 from typing import Final
 
-from operable.host.policy.shell.programs import ADDS_ARGUMENTS, PLAIN, RESERVED, SHELLS, SOURCES, WRAPPERS
-from operable.host.policy.shell.text import (
-    BLANK,
-    MARK,
-    WILD,
-    Piece,
-    Scan,
-    UnreadableError,
-    Words,
-    obscured,
-    text_of,
+from operable.host.policy.shell.grammar import LENGTH, ShellWord, SimpleCommand, UnreadableError, read
+from operable.host.policy.shell.known_programs import use_of
+from operable.host.policy.shell.mention import fragments
+from operable.host.policy.shell.programs import (
+    COPIES,
+    FREE,
+    SHELLS,
+    WRAPPERS,
+    is_integer_name,
+    is_risky_name,
+    is_usual_setting,
 )
-
-Command = tuple[Piece, ...]
+from operable.host.policy.shell.text import BLANK, WILD, Command, Piece
 
 _ANYTHING: Final[Command] = (WILD,)
-_LENGTH, _DEPTH, _WORDS, _COMMANDS, _GLUES = 50_000, 8, 300, 1_000, 30
-_WITH_VALUE: Final = re.compile(r"[-+][A-Za-z]*[oO]|--rcfile|--init-file")
-_INPUT: Final = re.compile(
-    r"(?:^|.*/)(?:stdin|(?:dev|proc)/(?:stdin|fd|tty|self|thread-self|\d+)(?:/.*)?)", re.DOTALL
-)
-_GLUED: Final = re.compile(
-    r"-[A-Za-z0-9]*?[cS]|--[a-z-]+="
-)  # an option up to a command line that is its value
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_DEPTH, _COMMANDS, _WORDS = 8, 2_000, 300
+_IGNORES_CASE: Final = sys.platform in ("darwin", "win32")
 _STANDARD: Final = re.compile(r"(?:(?:/usr(?:/local)?)?/bin/)?([a-z]+)")
+_TAKES_SCRIPT: Final = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")
 
 
 class _Runs(dict[Command, None]):
-    """What was found, and how deep each text was read: none is read twice for the same."""
+    """What was found, and how deep each script was read: none is read twice for the same."""
 
     def __init__(self, found: dict[Command, None], *, guesses: bool) -> None:
         super().__init__(found)
         self.guesses = guesses
         self._read: dict[str, int] = {}
-        self._left = 4 * _LENGTH
+        self._left = 4 * LENGTH
 
-    def is_new(self, line: str, depth: int) -> bool:
-        if self._read.get(line, depth + 1) <= depth:
+    def add(self, command: Command) -> None:
+        self._left -= sum(len(piece) for piece in command if piece is not WILD)
+        self[_ANYTHING if len(self) > _COMMANDS or self._left < 0 else command] = None
+
+    def add_anything(self) -> None:
+        self[_ANYTHING] = None
+
+    def is_new(self, script: str, depth: int) -> bool:
+        if self._read.get(script, depth + 1) <= depth:
             return False
-        self._read[line] = depth
-        self._left -= len(line)
+        self._read[script] = depth
+        self._left -= len(script)
         return True
 
     @property
-    def is_too_much(self) -> bool:
-        return len(self) > _COMMANDS or self._left < 0
+    def is_done(self) -> bool:
+        """Whether it can be anything already: nothing more needs to be found."""
+        return _ANYTHING in self
 
 
 def commands_in(line: str, *, guesses: bool = True) -> list[Command]:
     """Everything that the line may run, the line itself first; something WILD where that is not visible.
 
-    `guesses`: a program that is not known may run what is behind it. In a text that perhaps is prose, it does not.
+    `guesses`: a program that is not known may run what is behind it. In a text that perhaps is prose, it does not, and
+    what is not a command line has only the commands that are written in the open.
     """
-    found = _Runs({(line.strip(),): None, (line.strip(BLANK),): None}, guesses=guesses)
-    if obscured(line):
-        found[_ANYTHING] = None
-    _read(line, found, 0)
-    return list(found)
+    runs = _Runs({(line.strip(),): None, (line.strip(BLANK),): None}, guesses=guesses)
+    _read_script(line, runs, 0)
+    if not guesses and runs.is_done:
+        for words in fragments(line[:LENGTH]):
+            runs[(" ".join(words),)] = None
+    return list(runs)
 
 
-def simple_commands(line: str, depth: int = 0) -> Iterator[list[Piece]]:
+def is_exact(line: str) -> bool:
+    """Whether the reader accounts for every character of the line."""
+    try:
+        read(line)
+    except UnreadableError:
+        return False
+    return True
+
+
+def simple_commands(line: str) -> Iterator[list[Piece]]:
     """The words of each simple command of a line, those of substitutions included; WILD for what only the shell knows.
 
-    For a caller that looks for what is written in the open: wrappers and scripts within words stay what they are, and of
-    a line that cannot be read, there is what is before the place.
+    For a caller that looks for what is written in the open: wrappers and scripts within words stay what they are. A line
+    that is not read exactly is divided at every separator, quotes ignored.
     """
-    if depth > _DEPTH or len(line) > _LENGTH:
+    try:
+        found = read(line)
+    except UnreadableError:
+        yield from fragments(line[:LENGTH])  # type: ignore[misc]
         return
-    scan = Scan(line)
-    with suppress(UnreadableError):
-        scan.commands()
-    for words, _ in scan.found:
-        texts = [text_of(word) for word in words]
-        yield list(dropwhile(lambda text: text in RESERVED, texts))
-    for script in scan.inside:
-        yield from simple_commands(script, depth + 1)
+    for command in found:
+        yield [word.text for word in command.words]
 
 
 def given_script(program: str, arguments: Sequence[str]) -> str | None:
     """The script that a shell is given among its arguments (`-c`); None: the program is not a shell, or is given none."""
     if program not in SHELLS:
         return None
-    takes = (at for at, word in enumerate(arguments[:-1]) if _takes_script([word]))
+    takes = (at for at, word in enumerate(arguments[:-1]) if _TAKES_SCRIPT.fullmatch(word))
     return next((arguments[at + 1] for at in takes), None)
 
 
 def plain_script(line: str) -> str | None:
     """The script, if the line only gives one to a shell of the system; None: it is not that."""
-    if obscured(line):
-        return None
-    scan = Scan(line)
     try:
-        scan.commands()
+        found = read(line)
     except UnreadableError:
         return None
-    if len(scan.found) != 1 or scan.found[0][1]:
+    if len(found) != 1 or found[0].redirections or found[0].names:
         return None
-    words = [word[0] if len(word) == 1 else WILD for word in scan.found[0][0]]
+    words = [word.text for word in found[0].words]
     if len(words) != 3 or any(word is WILD for word in words):
         return None
     shell, flags, script = (str(word) for word in words)
@@ -128,185 +132,139 @@ def is_system_shell(program: str) -> bool:
     return named is not None and named[1] in SHELLS
 
 
-def may_match(pattern: str, command: Command) -> bool:
-    """Whether a pattern (`*`, `?`) matches the command, or may match what the shell makes of it."""
-    if WILD not in command:
-        return re.fullmatch(_expression(pattern), "".join(map(str, command)), re.DOTALL) is not None
-    size = len(pattern)
-    states = _closed({0}, pattern)
-    for piece in command:
-        if piece is WILD:
-            states = set(range(min(states), size + 1))
-            continue
-        for char in piece:
-            ahead = {at for at in states if at < size and pattern[at] in ("*", "?", char)}
-            states = _closed({at if pattern[at] == "*" else at + 1 for at in ahead}, pattern)
-            if not states:
-                return False
-    return size in states
-
-
-def _closed(states: set[int], pattern: str) -> set[int]:
-    reached = set(states)
-    for at in states:
-        following = at
-        while following < len(pattern) and pattern[following] == "*":
-            following += 1
-            reached.add(following)
-    return reached
-
-
-def _expression(pattern: str) -> str:
-    words = {"*": ".*", "?": "."}
-    return "".join(
-        words.get(piece) or re.escape(piece) for piece in re.split(r"(\*+|\?)", pattern.replace("**", "*"))
-    )
-
-
 # --- what a simple command runs ------------------------------------------------------------------------------------------
 
 
-def _read(line: str, found: _Runs, depth: int) -> None:
-    if not found.is_new(line, depth):
+def _read_script(script: str, runs: _Runs, depth: int) -> None:
+    if not runs.is_new(script, depth):
         return
-    if depth > _DEPTH or len(line) > _LENGTH or found.is_too_much:
-        found[_ANYTHING] = None
-        return
-    scan = Scan(line)
     try:
-        scan.commands()
+        if depth > _DEPTH:
+            raise UnreadableError
+        found = read(script)
     except UnreadableError:
-        found[_ANYTHING] = None
-    for words, redirected in scan.found:
-        if redirected:
-            found[_joined([*words, *redirected])] = None
-        _look_through(words, found, depth)
-    for script in scan.inside:
-        _read(script, found, depth + 1)
-
-
-def _look_through(words: Words, found: _Runs, depth: int) -> None:
-    """The command and what it wraps: from every word on that may be its program."""
-    starts, seen = [(0, False)], set()
-    if any((text_of(word) or "").rpartition("/")[2] in ADDS_ARGUMENTS for word in words):
-        words = [*words, [WILD]]
-    while starts:
-        start, is_guess = starts.pop()
-        if (start, is_guess) in seen or start >= len(words):
-            continue
-        seen.add((start, is_guess))
-        if found.is_too_much:
-            found[_ANYTHING] = None
+        runs.add_anything()
+        return
+    for command in found:
+        if runs.is_done:
             return
-        text, rest = text_of(words[start]), words[start + 1 :]
-        if not (is_guess and text is None):
-            found[_joined(words[start:])] = None
-        if text in RESERVED or _ASSIGNMENT.match(words[start][0] or ""):
-            starts.append((start + 1, is_guess))
-            continue
+        _read_command(command, runs, depth)
+
+
+def _read_command(command: SimpleCommand, runs: _Runs, depth: int) -> None:
+    # The first names are those of the settings; others are variables of loops.
+    values = [setting.text for setting in command.settings]
+    others = command.names[len(values) :]
+    named = [name for name, value in zip(command.names, values, strict=False) if not is_usual_setting(value)]
+    if any(map(is_risky_name, [*named, *others])) or not all(map(_is_plain_setting, command.settings)):
+        runs.add_anything()
+    if any(map(is_integer_name, others)):
+        runs.add_anything()
+    if not command.words:
+        return
+    if command.settings:
+        runs.add(_joined([*command.settings, *command.words]))
+    if command.redirections:
+        runs.add(_joined([*command.words, *command.redirections]))
+    _look_through(command.words, runs, depth)
+
+
+def _is_plain_setting(setting: ShellWord) -> bool:
+    """Whether what is set is not something that a shell computes."""
+    name, _, value = setting.raw.partition("=")
+    if is_integer_name(name.rstrip("+")):
+        return value.isdigit()
+    return re.search(r"\[.*(?:\$\(|`)", setting.text or "", re.DOTALL) is None
+
+
+def _look_through(words: Sequence[ShellWord], runs: _Runs, depth: int) -> None:
+    """The command, and what it runs of its arguments."""
+    waiting, seen = [words], 0
+    while waiting:
+        if seen > _WORDS:
+            runs.add_anything()
+        if runs.is_done:
+            return
+        seen += 1
+        words = waiting.pop()
+        program = words[0].text
+        runs.add(_joined(words))
+        if program is None or "~" in words[0].raw or not _is_named(words[0]):
+            runs.add_anything()
+            return
+        for name in _names(program):
+            runs.add(_joined([ShellWord(name, [name]), *words[1:]]))
+        use = use_of(_names(program)[-1], words[1:])
+        if use.is_opaque:
+            runs.add_anything()
+        for script in use.scripts:
+            _read_script(script, runs, depth + 1)
+        waiting += use.commands
+        if _names(program)[-1] in COPIES:
+            for copied in re.findall(
+                r"bin/([^/\s]+)(?=\s|\Z)", " ".join(word.text or "" for word in words[1:])
+            ):
+                runs.add((copied, WILD))
+        if use.is_unknown and runs.guesses:
+            _guess(words[1:], runs, depth)
+
+
+def _is_named(word: ShellWord) -> bool:
+    """Whether the first word of a command is the name or the path of a program to every shell."""
+    return not (word.text or "").startswith(("=", "%", "^", "{"))
+
+
+def _names(program: str) -> list[str]:
+    """The name of a program without its folder, and in small letters where the file system ignores case."""
+    name = program.rpartition("/")[2]
+    return list(dict.fromkeys((name, name.lower() if _IGNORES_CASE else name)))
+
+
+def _guess(words: Sequence[ShellWord], runs: _Runs, depth: int) -> None:
+    """What a program that is not known may run: each word may be a program or a script, up to the end of the command."""
+    if len(words) > _WORDS:
+        runs.add_anything()
+        return
+    for at, word in enumerate(words):
+        if runs.is_done:
+            return
+        text = word.text
         if text is None:
-            if not is_guess:
-                found[_joined([[WILD], *rest])] = None
             continue
         name = text.rpartition("/")[2]
-        found[_joined([[name], *rest])] = None
-        for script in _scripts(name, rest):
-            _read(script, found, depth + 1)
-        if not is_guess and _is_opaque(name, rest):
-            found[_ANYTHING] = None
-        starts += _starts_behind(name, start, len(words), guesses=found.guesses and not is_guess)
-        if len(starts) > _WORDS:
-            found[_ANYTHING] = None
-            return
+        runs.add(_joined(words[at:]))
+        runs.add(_joined([ShellWord(name, [name]), *words[at + 1 :]]))
+        if name in SHELLS:
+            for script in use_of(name, words[at + 1 :]).scripts:
+                _read_script(script, runs, depth + 1)
+        if re.search(r"[\s;&|]", text):
+            for fragment in fragments(text):
+                _guess_fragment(fragment, runs)
 
 
-def _starts_behind(name: str, start: int, count: int, *, guesses: bool) -> list[tuple[int, bool]]:
-    """The words behind a program that may be a program themselves; a guess, where it is not known what the first does."""
-    if name in WRAPPERS:
-        return [(each, False) for each in range(start + 1, count)]
-    if not guesses or name.startswith("-") or name in PLAIN | SHELLS | SOURCES:
-        return []
-    return [(each, True) for each in range(start + 1, count)]
+def _guess_fragment(words: list[str], runs: _Runs) -> None:
+    """A command in the open, in a text for a program that is not known; behind a wrapper, each word may be the program."""
+    is_wrapper = words[0].rpartition("/")[2] in (*WRAPPERS, *FREE, "env")
+    for at, word in enumerate(words[: _WORDS if is_wrapper else 1]):
+        rest = words[at + 1 :]
+        runs.add((" ".join((word, *rest)),))
+        runs.add((" ".join((word.rpartition("/")[2], *rest)),))
 
 
-def _scripts(name: str, rest: Words) -> Iterator[str]:
-    """Texts among the words that are command lines themselves."""
-    if name == "eval":
-        # bash takes `--` for the end of options, and another shell for the program.
-        words = rest[1:] if rest and text_of(rest[0]) == "--" else rest
-        yield " ".join(_marked(word) for word in words)
-    elif name in SHELLS:
-        given = next((at for at, word in enumerate(rest) if _takes_script(word)), None)
-        yield from (_marked(word) for word in rest[(len(rest) if given is None else given + 1) :])
-        yield from _glued(rest)
-    elif name in WRAPPERS:
-        yield from (marked for word in rest if re.search(r"\s", marked := _marked(word)))
-        yield from _glued(rest)
-
-
-def _takes_script(word: list[Piece]) -> bool:
-    text = text_of(word)
-    return text is None or re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*|--command", text) is not None
-
-
-def _is_opaque(name: str, rest: Words) -> bool:
-    """Whether it runs what is somewhere else than in the line: standard input, a substituted file."""
-    texts = [text_of(word) for word in rest]
-    if name in ("xargs", "parallel"):
-        return "{}" in texts
-    if name in ("source", "."):
-        return not texts or texts[0] is None or _is_input(texts[0])
-    if name == "env" and any(re.match(r"-[A-Za-z0-9]*S|--s", text or "-S") for text in texts):
-        # It has escapes and variables of its own in such a text.
-        return any(text is None or re.search(r"[\\$]", text) for text in texts)
-    if name not in SHELLS:
-        return False
-    at = 0
-    while at < len(texts):
-        text = texts[at]
-        if text is None or _is_input(text):
-            return True
-        if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*|--command|--version|--help", text):
-            return False
-        if text == "-s" or (re.fullmatch(r"-[A-Za-z]+", text) and "s" in text):
-            return True
-        if text != "-" and not text.startswith(("-", "+")):
-            return False  # the name of a script
-        at += 2 if _WITH_VALUE.fullmatch(text) else 1
-    return True
-
-
-def _is_input(path: str) -> bool:
-    """Whether a path is what a process reads from: a device or a descriptor, in any spelling."""
-    plain = re.sub(r"/+", "/", normpath(path))
-    return plain.startswith(("/dev/", "/proc/")) or _INPUT.fullmatch(plain) is not None
-
-
-def _glued(words: Words) -> Iterator[str]:
-    """Command lines that follow the letter of their option in the same word, alone and with the words behind them."""
-    for at, word in enumerate(words):
-        text = _marked(word)
-        cut = _GLUED.match(text) if text.startswith("-") else None
-        while cut is not None:
-            if (rest := text[cut.end() :]) and len(words) > _GLUES:
-                yield f"eval {MARK}"
-                return
-            if rest:
-                yield rest
-                yield " ".join((rest, *(_marked(each) for each in words[at + 1 :])))
-            cut = re.compile(r"[A-Za-z0-9]*?[cS]").match(text, cut.end()) if text[1] != "-" else None
-
-
-def _marked(word: Sequence[Piece]) -> str:
-    return "".join(MARK if piece is WILD else piece for piece in word)
-
-
-def _joined(words: Words) -> Command:
+def _joined(words: Sequence[ShellWord]) -> Command:
     pieces: list[Piece] = []
-    for word in words:
-        for piece in (" " if pieces else "", *word):
-            if piece is WILD or not pieces or pieces[-1] is WILD:
-                pieces.append(piece)
-            else:
-                pieces[-1] = f"{pieces[-1]}{piece}"
-    return tuple(piece for piece in pieces if piece != "")
+    run: list[str] = []
+    for number, word in enumerate(words):
+        if number:
+            run.append(" ")
+        for piece in word.pieces:
+            if piece is not WILD:
+                run.append(piece)
+                continue
+            if text := "".join(run):
+                pieces.append(text)
+            run.clear()
+            pieces.append(WILD)
+    if text := "".join(run):
+        pieces.append(text)
+    return tuple(pieces)

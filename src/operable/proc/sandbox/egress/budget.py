@@ -68,7 +68,7 @@ class Attempt:
 @dataclass(slots=True)
 class _Tally:
     seen: int = 0
-    told: int = 0
+    reported: int = 0
 
 
 class AttemptLog:
@@ -86,19 +86,19 @@ class AttemptLog:
         tally = self._tallies.setdefault(key, _Tally())
         tally.seen += 1
         one_by_one = self._bounds.singles if reason == "allowed" and key[0] != OTHERS else 1
-        if tally.seen <= one_by_one or tally.seen >= 2 * tally.told:
+        if tally.seen <= one_by_one or tally.seen >= 2 * tally.reported:
             self._tell(key, tally)
 
     def close(self) -> None:
         """Report the attempts that no record covers yet."""
         for key, tally in self._tallies.items():
-            if tally.seen > tally.told:
+            if tally.seen > tally.reported:
                 # The place has a record, or its requests were refused; the end of a session must not fail for a count.
                 with suppress(Exception):
                     self._tell(key, tally)
 
     def _tell(self, key: tuple[str, int, str, tuple[str, ...]], tally: _Tally) -> None:
         host, port, reason, secrets = key
-        count = tally.seen - tally.told
+        count = tally.seen - tally.reported
         self._on_attempt(Attempt(host, port, reason == "allowed", reason, secrets, count))
-        tally.told = tally.seen  # not before: a record that failed is owed
+        tally.reported = tally.seen  # not before: a record that failed is owed

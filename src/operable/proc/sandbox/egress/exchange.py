@@ -12,6 +12,7 @@ from operable.kernel.errors import Fail
 from operable.proc.sandbox.egress import placeholders
 from operable.proc.sandbox.egress.budget import AttemptLog, Bounds, Memory
 from operable.proc.sandbox.egress.http import Framing, MalformedHttp, RequestHead, ResponseHead
+from operable.proc.sandbox.egress.placeholders import Substitutes
 from operable.proc.sandbox.egress.streams import (
     Deadline,
     Ends,
@@ -23,12 +24,12 @@ from operable.proc.sandbox.egress.streams import (
     send_response,
     send_streamed,
 )
-from operable.proc.sandbox.egress.substitutes import Substitutes
 from operable.proc.sandbox.egress.upstream import EgressUpstream
 
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-# They echo the request, credentials included (RFC 9110, 9.3.8); nothing needs them through a proxy.
-_ECHOING = frozenset((b"TRACE", b"TRACK"))
+# The first two echo the request, credentials included (RFC 9110, 9.3.8). A tunnel is asked of the proxy itself: inside a
+# connection, servers disagree about what follows the head of a CONNECT.
+_REFUSED_METHODS = frozenset((b"TRACE", b"TRACK", b"CONNECT"))
 _INTERIM = 16  # responses before the real one; 100 and 103 come once
 
 
@@ -48,7 +49,7 @@ class EgressExchange:
 
     async def run(self, client: Ends, head: RequestHead, where: tuple[str, int], *, secure: bool) -> None:
         """Forward one request to the host that was decided on, and its response back. Raises Refused."""
-        if head.method in _ECHOING:
+        if head.method in _REFUSED_METHODS:
             self.log.report(*where, "method-refused")
             raise Refused("method-refused", "405 Method Not Allowed")
         if self.substitutes:
@@ -106,17 +107,17 @@ class EgressExchange:
             if obstacle is not None:
                 self.log.report(*where, obstacle, (name,))
                 raise Refused(obstacle)
-        told = tuple(sorted(names))
+        reported = tuple(sorted(names))
         try:
-            values = await self.upstream.call(self.substitutes.reveal, told)
+            values = await self.upstream.call(self.substitutes.reveal, reported)
         except Fail as error:
-            self.log.report(*where, "secret-unavailable", told)
+            self.log.report(*where, "secret-unavailable", reported)
             raise Refused("secret-unavailable", "502 Bad Gateway") from error
         substitution = placeholders.Substitution(values.__getitem__)
         try:
             changed, sent = substitution.apply(head, body)
         except MalformedHttp as error:
-            self.log.report(*where, "secret-does-not-fit", told)
+            self.log.report(*where, "secret-does-not-fit", reported)
             raise Refused("secret-does-not-fit", "400 Bad Request") from error
         # A compressed response could not be masked.
         return changed.with_identity(), sent, placeholders.Mask(substitution.sent)
@@ -153,7 +154,7 @@ class EgressExchange:
                     raise Refused("malformed-response", "502 Bad Gateway")
                 self.answered = True
                 client[1].write(_masked(response, mask).encode(response.framing))
-                await join(client, server, self.deadline)
+                await join(client, server, self.deadline, mask=mask.same_length())
                 return
             if response.status >= 200:
                 break

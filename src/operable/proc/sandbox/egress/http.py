@@ -82,8 +82,9 @@ class RequestHead:
         return replace(self, target=target)
 
     def with_identity(self) -> "RequestHead":
-        """The same, asking for an answer that is not compressed."""
-        kept = tuple(item for item in self.headers if item[0].lower() != b"accept-encoding")
+        """The same, asking for an answer that is not compressed, in a WebSocket either."""
+        compressing = (b"accept-encoding", b"sec-websocket-extensions")
+        kept = tuple(item for item in self.headers if item[0].lower() not in compressing)
         return replace(self, headers=(*kept, (b"Accept-Encoding", b"identity")))
 
     def encode(self, authority: bytes, framing: Framing) -> bytes:

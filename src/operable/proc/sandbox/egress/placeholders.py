@@ -6,18 +6,22 @@ looked into: a placeholder in one stays a placeholder.
 
 A server may give back what it got (an echo, a redirect, TRACE). `Mask` puts the placeholder back wherever a value is in
 a form in which it was sent. It cannot know a form that the server computes itself.
+
+`Substitutes` says which secrets a session's proxy may put into requests, and where.
 """
 
 import base64
 import binascii
 import json
 import re
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from operable.proc.sandbox.egress.http import MalformedHttp, RequestHead
+from operable.proc.sandbox.egress.rules import Rules
 
+_TLS_PORT = 443  # a declaration that names it does not mean plain HTTP
 _NAME = rb"[A-Za-z0-9_.-]{1,80}"
 _PLAIN = re.compile(rb"\$\$SECRET\[(" + _NAME + rb")\]\$\$")
 _QUOTED = re.compile(rb"(?i:(?:\$|%24){2}SECRET(?:\[|%5B))(" + _NAME + rb")(?i:(?:\]|%5D)(?:\$|%24){2})")
@@ -26,6 +30,43 @@ _NOT_IN_FIELDS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # Shorter values are in innocent text, and masking them would only damage it.
 _SHORTEST = 8
 Value = Callable[[str], str]
+
+
+# Which secrets a session's proxy may put into requests, and where.
+# A secret goes to the hosts that its declaration names, and only inside TLS: every machine on the way can read plain
+# HTTP. A declaration that names the port as well (`localhost:8399`) asks for that very service, also without TLS.
+@dataclass(frozen=True, slots=True)
+class Substitute:
+    """A placeholder, the hosts it is for, and how to get its value (asked at each use, in a thread; nothing is kept)."""
+
+    name: str
+    hosts: tuple[str, ...]
+    reveal: Callable[[], str]
+
+
+class Substitutes:
+    """All substitutes of one session."""
+
+    def __init__(self, given: tuple[Substitute, ...] = ()) -> None:
+        self._given = {each.name: (each, Rules(each.hosts)) for each in given}
+
+    def __bool__(self) -> bool:
+        return bool(self._given)
+
+    def cover(self, host: str, port: int) -> bool:
+        """Whether any secret is for this host."""
+        return any(rules.covers(host, port) for _, rules in self._given.values())
+
+    def obstacle(self, name: str, host: str, port: int, *, secure: bool) -> str | None:
+        """Why this secret may not go there; None: it may."""
+        _, rules = self._given.get(name, (None, None))
+        if rules is None or not rules.covers(host, port):
+            return "secret-not-for-host"
+        return None if secure or (port != _TLS_PORT and rules.names_port(host, port)) else "secret-needs-tls"
+
+    def reveal(self, names: Collection[str]) -> dict[str, str]:
+        """Fetch the values; blocks, and raises Fail."""
+        return {name: self._given[name][0].reveal() for name in names}
 
 
 def find(head: RequestHead, body: bytes) -> set[str]:
@@ -97,6 +138,10 @@ class Mask:
 
     def __bool__(self) -> bool:
         return bool(self._sent)
+
+    def same_length(self) -> "Mask":
+        """The same values, masked with as many stars: the frames of a WebSocket say their length."""
+        return Mask({value: b"*" * len(value) for value in self._sent})
 
     def mask(self, data: bytes) -> bytes:
         return self._pattern.sub(lambda match: self._sent[match[0]], data)

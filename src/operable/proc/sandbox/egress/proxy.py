@@ -4,9 +4,10 @@ Theory of operation. An asyncio server on a unix socket, which the relay inside 
 tunnel, `GET http://host/…` one forwarded request; everything else is refused. Deny is the default, every attempt is reported
 to `on_attempt` (`budget.AttemptLog`), and a request is refused if that fails.
 
-What decides is what the server sees: Host must be the host of the target, the name in TLS must be the host of the CONNECT,
-and port 80, where the list does not name it, is read as HTTP also inside CONNECT. Hosts for which the session holds secrets
-(`substitutes`) are looked into by the session's own authority (`tls`); they never get a blind tunnel.
+What decides is what the server sees: Host must be the host of the target, the name in TLS must be the host of the CONNECT.
+Where the list does not name the port, port 80 is read as HTTP also inside CONNECT, and port 443 must be TLS. Hosts for
+which the session holds secrets (`substitutes`) are looked into by the session's own authority (`tls`); they never get a
+blind tunnel.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from operable.proc.sandbox.egress.http import (
     parse_request,
     split_absolute,
 )
+from operable.proc.sandbox.egress.placeholders import Substitute, Substitutes
 from operable.proc.sandbox.egress.rules import Rules, normal
-from operable.proc.sandbox.egress.streams import Deadline, Ends, Refused, join, read_hello, refuse
-from operable.proc.sandbox.egress.substitutes import Substitute, Substitutes
+from operable.proc.sandbox.egress.streams import Deadline, Ends, Refused, TunnelOpening, join, refuse
 from operable.proc.sandbox.egress.upstream import EgressUpstream
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 _LONGEST_ADDRESS = 100  # of a unix socket: 104 on some systems, 108 on others
 # Connections beyond the bound that get an answer; more than that are dropped: each holds a descriptor of the host.
 _TOLD = 16
-_HTTP_PORT = 80
+_HTTP_PORT, _TLS_PORT = 80, 443
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 # Binding a unix socket, or closing connections: milliseconds.
 _TIMEOUT = 10.0
@@ -181,20 +182,22 @@ class Proxy:
                 client[1].write(_ESTABLISHED)
                 await client[1].drain()
             async with Deadline(self.bounds.idle, self._count) as deadline:
-                await join(client, server, deadline, self._open_tunnel(client, where, first))
+                secure = where[1] == _TLS_PORT and not self.rules.names_port(*where)
+                opening = TunnelOpening(
+                    client, server, lambda name: self._compare_name(name, where), first, secure=secure
+                )
+                await join(client, server, deadline, opening)
         except MalformedHttp as error:
             self._log.report(*where, "malformed-tls")
             raise ConnectionAbortedError from error  # inside a tunnel an answer would be read as the server's
         finally:
             server[1].close()
 
-    async def _open_tunnel(self, client: Ends, where: tuple[str, int], first: bytes) -> bytes:
-        """What the client says first, if it is for the host that was decided on."""
-        opening, name = await read_hello(client[0], first)
+    def _compare_name(self, name: str | None, where: tuple[str, int]) -> None:
+        """The name in TLS, if there is one, must be the host that was decided on."""
         if name is not None and normal(name) != where[0]:
             self._log.report(*where, "sni-mismatch")
             raise ConnectionAbortedError("the name in TLS differs from the name in CONNECT")
-        return opening
 
     async def _look_into_http(self, client: Ends, where: tuple[str, int]) -> None:
         """Port 80 inside CONNECT, as Node's clients use it: one request like any other, unless it is TLS."""

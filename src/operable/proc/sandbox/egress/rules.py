@@ -102,6 +102,19 @@ def address(host: str) -> Address | None:
     return found
 
 
+# Ranges of IANA's registries of special addresses that one version of Python or another calls global.
+_SPECIAL_4 = (
+    "192.0.0.0/24",  # protocol assignments; a cloud has its metadata there
+    "192.88.99.0/24",  # relays of 6to4
+    "168.63.129.16/32",  # not special by its number: the host of every machine of Azure
+)
+_SPECIAL_6 = (
+    "2001::/23",  # protocol assignments
+    "2001:db8::/32",
+    "3fff::/20",  # both for documentation
+)
+
+
 class Rules:
     """The list."""
 
@@ -125,7 +138,7 @@ class Rules:
             return True
         if host == "localhost":
             return number.is_loopback
-        return number.is_global and not number.is_multicast and not _carries_another(number)
+        return number.is_global and not number.is_multicast and not _is_special(number)
 
     def loopback(self) -> tuple[str, ...]:
         """Entries that name a port of the host's loopback: those can be offered inside under their own number."""
@@ -138,15 +151,25 @@ class Rules:
         return tuple(found.values())
 
 
-def _carries_another(number: Address) -> bool:
+def _is_special(number: Address) -> bool:
+    """Whether it belongs to a range with a meaning of its own. `is_global` knows fewer of them in older Pythons."""
+    if isinstance(number, ipaddress.IPv6Address):
+        is_unicast = number in ipaddress.ip_network(
+            "2000::/3"
+        )  # the only range from which addresses are given out
+        return not is_unicast or _in_ranges(number, _SPECIAL_6) or _carries_another(number)
+    return _in_ranges(number, _SPECIAL_4)
+
+
+def _in_ranges(number: Address, ranges: tuple[str, ...]) -> bool:
+    return any(number in ipaddress.ip_network(each) for each in ranges)
+
+
+def _carries_another(number: ipaddress.IPv6Address) -> bool:
     """Whether a gateway turns this IPv6 address into an IPv4 address that was not judged."""
-    return isinstance(number, ipaddress.IPv6Address) and (
+    return (
         number.sixtofour is not None
         or number.teredo is not None
-        or number.is_site_local
-        or number in ipaddress.ip_network("64:ff9b::/32")  # NAT64
-        or number in ipaddress.ip_network("::/96")  # IPv4-compatible
-        or number in ipaddress.ip_network("::ffff:0:0:0/96")  # IPv4-translated (SIIT)
         or (int(number) >> 32) & 0xFDFFFFFF == 0x5EFE  # ISATAP
     )
 

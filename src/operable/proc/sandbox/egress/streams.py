@@ -6,7 +6,7 @@ A `Deadline` is renewed by every byte in either direction, so a long download is
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Self
 
@@ -203,12 +203,88 @@ async def _send_part(writer: asyncio.StreamWriter, data: bytes, *, chunked: bool
         await writer.drain()
 
 
+class TunnelOpening:
+    """The first words of a tunnel, held until they are judged: `compare` gets the name in each hello of TLS.
+
+    After a hello nothing more of the client passes until the server has answered, because the answer says whether a
+    second hello follows. What is not TLS passes as it is, unless `secure` says that it must be.
+    """
+
+    def __init__(
+        self, client: Ends, server: Ends, compare: Callable[[str | None], None], first: bytes, *, secure: bool
+    ) -> None:
+        self._client, self._server = client[0], server[0]
+        self._compare = compare
+        self._data = first
+        self._secure = secure
+        self._is_tls = False
+        self._again: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    async def client(self) -> AsyncIterator[bytes]:
+        data = self._data = self._data or await self._client.read(_CHUNK)
+        self._is_tls = bool(data) and (data[0] in client_hello.RECORDS or self._secure)
+        if self._is_tls:
+            yield await self._hello()
+            if await self._again:
+                while not self._data or self._data[0] != client_hello.HANDSHAKE:
+                    yield await self._other_record()
+                yield await self._hello()
+        yield self._data
+
+    async def server(self) -> AsyncIterator[bytes]:
+        data, again = b"", None
+        try:
+            while again is None and (more := await self._server.read(_CHUNK)):
+                data += more
+                again = client_hello.asks_again(data) if self._is_tls else False
+        finally:
+            if not self._again.done():  # it ends with the client's side
+                self._again.set_result(bool(again))
+        yield data
+
+    async def _hello(self) -> bytes:
+        """The whole hello, if the name in it may pass."""
+        while not (size_and_name := client_hello.parse(self._data))[0]:
+            await self._more()
+        size, name = size_and_name
+        self._compare(name)
+        return self._take(size)
+
+    async def _other_record(self) -> bytes:
+        """A record of the client that is not a part of the handshake, such as early data."""
+        while not (size := client_hello.other_record(self._data)):
+            await self._more()
+        return self._take(size)
+
+    async def _more(self) -> None:
+        more = await self._client.read(_CHUNK)
+        if not more:
+            raise MalformedHttp("a client hello that ends early")
+        self._data += more
+
+    def _take(self, size: int) -> bytes:
+        taken, self._data = self._data[:size], self._data[size:]
+        return taken
+
+
 async def join(
-    client: Ends, server: Ends, deadline: Deadline, opening: Awaitable[bytes] | None = None
+    client: Ends,
+    server: Ends,
+    deadline: Deadline,
+    opening: TunnelOpening | None = None,
+    mask: Mask | None = None,
 ) -> None:
-    """Pass bytes on until both directions have ended; `opening` gives what the client says first, once it may pass."""
-    there = asyncio.ensure_future(_copy(client[0], server[1], deadline, opening))
-    back = asyncio.ensure_future(_copy(server[0], client[1], deadline))
+    """Pass bytes on until both directions have ended.
+
+    `opening` gives what the client says first, once it may pass, and sees what the server says first. `mask` is applied
+    to what the server says.
+    """
+    there = asyncio.ensure_future(
+        _copy(client[0], server[1], deadline, opening.client() if opening else None)
+    )
+    back = asyncio.ensure_future(
+        _copy(server[0], client[1], deadline, opening.server() if opening else None, mask)
+    )
     try:
         await asyncio.gather(there, back)
     finally:
@@ -217,31 +293,26 @@ async def join(
         await asyncio.gather(there, back, return_exceptions=True)
 
 
-async def read_hello(reader: asyncio.StreamReader, first: bytes = b"") -> tuple[bytes, str | None]:
-    """(what the client said first, the server name in it if it is TLS); raises Malformed if it only starts like TLS."""
-    data = first or await reader.read(_CHUNK)
-    while data and data[0] == client_hello.HANDSHAKE:
-        whole, name = client_hello.parse(data)
-        if whole:
-            return data, name
-        more = await reader.read(_CHUNK)
-        if not more:
-            raise MalformedHttp("a client hello that ends early")
-        data += more
-    return data, None
-
-
 async def _copy(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
     deadline: Deadline,
-    opening: Awaitable[bytes] | None = None,
+    opening: AsyncIterator[bytes] | None = None,
+    mask: Mask | None = None,
 ) -> None:
-    data = await (opening or reader.read(_CHUNK))
-    while data:
+    async for data in _all(reader, opening):
         deadline.moved(len(data))
-        writer.write(data)
+        writer.write(mask.feed(data) if mask else data)
         await writer.drain()
-        data = await reader.read(_CHUNK)
+    if mask:
+        writer.write(mask.end())
     if writer.can_write_eof():
         writer.write_eof()
+
+
+async def _all(reader: asyncio.StreamReader, opening: AsyncIterator[bytes] | None) -> AsyncIterator[bytes]:
+    if opening is not None:
+        async for data in opening:
+            yield data
+    while data := await reader.read(_CHUNK):
+        yield data

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.framework import Change
+from operable.tool.framework import Change
 from operable.wrap.endings import failed
 from operable.wrap.fields import put
 from operable.wrap.values import decode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_headers, redact_url
-from operable.tool.declare.framework import Change, Warn
+from operable.tool.framework import Change, Warn
 from operable.wrap.endings import failed
 from operable.wrap.fields import put
 from operable.wrap.values import decode

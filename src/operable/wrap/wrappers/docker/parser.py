@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_value
-from operable.tool.declare.framework import Change
+from operable.tool.framework import Change
 from operable.wrap.values import decode
 
 TYPE_CHECKING = False

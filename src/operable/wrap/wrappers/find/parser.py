@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from operable.tool.declare.framework import Warn
-from operable.wrap.entries import as_fail, described
+from operable.tool.framework import Warn
+from operable.wrap.fields import as_fail, described
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.framework import Change
+from operable.tool.framework import Change
 from operable.wrap.parsers.json import PARSER
 from operable.wrap.values import decode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.framework import Change, Warn
+from operable.tool.framework import Change, Warn
 from operable.wrap.fields import put
 
 from .history import read_commit, unquoted
@@ -99,6 +99,9 @@ def plan_commit(upstream: Upstream) -> Iterator[Change]:
     yield from upstream.settle()
     if not seen and inputs.get("allow_empty"):
         yield Change("commit", "HEAD", change="empty")
+    elif not seen:
+        hint = "add files first (git add), or give --all or --allow-empty"
+        raise Fail("conflict", "NOTHING_TO_COMMIT", "nothing would be in the commit", hint=hint)
 
 
 def _has_head(upstream: Upstream) -> bool:

@@ -7,7 +7,7 @@ is alone behind a tab.
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.framework import Warn
+from operable.tool.framework import Warn
 from operable.wrap.fields import put
 
 TYPE_CHECKING = False

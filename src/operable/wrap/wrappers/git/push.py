@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.framework import Change
+from operable.tool.framework import Change
 from operable.wrap.fields import put
 
 from .settings import override, read_settings
@@ -23,6 +23,8 @@ _COMMANDS = re.compile(
     r"core\.(sshcommand|askpass|gitproxy|alternaterefscommand)|credential(\..*)?\.helper|remote\..*\.vcs|gpg(\..*)?\.program",
     re.DOTALL | re.IGNORECASE,
 )
+# Else git fetches first, from where the repository says that the address leads, by the program that it names for it.
+_NO_FETCH = ("push.negotiate", "false")
 # Of the repository itself; whatever else git reads belongs to the user or the system.
 _OWN = ("local", "worktree")
 
@@ -44,7 +46,7 @@ def plan_push(upstream: Upstream) -> Iterator[Change]:
 def _distrust(upstream: Upstream) -> None:
     """Let no command of the repository's own configuration run; those of the user and of the system stay."""
     settings = read_settings(upstream, [])
-    overridden: list[tuple[str, str]] = []
+    overridden = [_NO_FETCH]
     for name in dict.fromkeys(
         name for scope, name, _ in settings if scope in _OWN and _COMMANDS.fullmatch(name)
     ):

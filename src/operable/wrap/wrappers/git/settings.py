@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from operable.tool.declare.framework import Warn
+    from operable.tool.framework import Warn
     from operable.wrap.upstream import Upstream
 
 # A filter that has no command does nothing; one that is required must not be.
@@ -48,7 +48,7 @@ def _filter(setting: str) -> str | None:
 
 
 def unfiltered(names: list[str]) -> Warn:
-    from operable.tool.declare.framework import Warn
+    from operable.tool.framework import Warn
 
     shown = ", ".join(sorted(names)[:5])
     message = f"the filters of the configuration are not run ({shown}): a file that one of them changes seems modified"

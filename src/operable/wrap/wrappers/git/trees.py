@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.framework import Warn
+from operable.tool.framework import Warn
 from operable.wrap.fields import put
 
 from .history import read_commit, shallow_warning

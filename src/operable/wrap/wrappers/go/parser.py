@@ -9,7 +9,7 @@ import os
 import re
 
 from operable.kernel.errors import Fail
-from operable.tool.declare.framework import Change
+from operable.tool.framework import Change
 from operable.wrap.values import Values, decode
 
 TYPE_CHECKING = False
@@ -115,7 +115,7 @@ def _of_build(event: dict[str, Any]) -> Any:
 
 
 def _unknown(action: Any) -> Any:
-    from operable.tool.declare.framework import Warn
+    from operable.tool.framework import Warn
 
     return Warn("UPSTREAM_UNKNOWN_TYPE", f"go reported the action {str(action)[:80]!r}, which is not known")
 

@@ -83,7 +83,7 @@ def _match(name: bytes, line: bytes) -> dict[str, Any]:
 
 
 def _warning(left_out: dict[bytes, int]) -> Any:
-    from operable.tool.declare.framework import Warn
+    from operable.tool.framework import Warn
 
     number, files_number = sum(left_out.values()), len(left_out)
     message = f"{number} lines match that are not text, or longer than {RECORD_LIMIT} bytes, in {files_number} files"

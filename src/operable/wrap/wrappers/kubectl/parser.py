@@ -9,7 +9,7 @@ import re
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import MASK, redact_url
-from operable.tool.declare.framework import Change
+from operable.tool.framework import Change
 from operable.wrap.upstream import RECORD_LIMIT
 from operable.wrap.values import Values, decode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import Fail
-from operable.wrap.entries import as_fail, described
+from operable.wrap.fields import as_fail, described
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Up to this limit only the smallest names are kept while the directory is read, beyond it all of them.
 _FEW = 10_000
-# Rows go out in lists of this many (operable.tool.emit.rows): enough to make encoding cheap, too few to be late.
+# Rows go out in lists of this many (operable.tool.rows): enough to make encoding cheap, too few to be late.
 _BATCH = 256
 
 

@@ -6,7 +6,7 @@ import os
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_url
-from operable.tool.declare.framework import Change
+from operable.tool.framework import Change
 from operable.wrap.needs import consent_missing
 from operable.wrap.values import decode
 

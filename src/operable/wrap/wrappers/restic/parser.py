@@ -11,7 +11,7 @@ import re
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_url
-from operable.tool.declare.framework import Change, Progress, Warn
+from operable.tool.framework import Change, Progress, Warn
 from operable.wrap.fields import put
 from operable.wrap.upstream import RECORD_LIMIT
 from operable.wrap.values import decode

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from operable.tool.declare.framework import Warn
+from operable.tool.framework import Warn
 from operable.wrap.upstream import Upstream
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 
-from operable.tool.declare.framework import Change, Warn
+from operable.tool.framework import Change, Warn
 from operable.wrap.values import decode
 
 TYPE_CHECKING = False

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import MASK, redact_text, redact_value
-from operable.tool.declare.framework import Change, ItemError, Warn
+from operable.tool.framework import Change, ItemError, Warn
 from operable.wrap.upstream import RECORD_LIMIT
 from operable.wrap.values import decode
 

@@ -1,0 +1,43 @@
+"""`operable engine approve`: let a run that asks for an approval go on.
+
+The approval is for one execution. Who may give it is what the task declares (`approval.approver_scope`).
+"""
+
+from __future__ import annotations
+
+from operable.cli.engine.events import EngineRun
+from operable.cli.engine.options import EngineOptions
+from operable.tool import Change, command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+
+@command(
+    mutates=True,
+    columns=("run_id", "name", "state", "reason"),
+    examples=["engine approve run_8e78e4a88e2871f2f197 --reason 'release 7'"],
+)
+def approve(
+    run: str, *, by: str | None = None, reason: str | None = None, engine: EngineOptions
+) -> Iterator[Change[Any]]:
+    """Approve a run.
+
+    run: its id, or the unique beginning of one
+    by: who approves; by default your account on this machine
+    reason: why
+    """
+    from operable.cli.engine.requests import planned_decision
+
+    return planned_decision(run, approve=True, by=by, reason=reason, options=engine)  # type: ignore[return-value]  # and warnings
+
+
+@approve.apply
+def write(changes: list[Change[Callable[[], EngineRun]]]) -> Iterator[EngineRun]:
+    for change in changes:
+        yield change.payload()
+
+
+COMMAND = approve

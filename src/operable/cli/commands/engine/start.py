@@ -1,0 +1,79 @@
+"""`operable engine start`: a worker that runs the applied jobs, until it is stopped.
+
+It fires schedules, executes tasks, answers questions whose time is over, and takes over from workers that died. Any number
+of workers may run for one home on one machine, and on several machines with `--database`. SIGTERM and Ctrl-C let running
+tasks finish for `--drain-s` seconds; a second signal ends them.
+"""
+
+from __future__ import annotations
+
+from operable.cli.engine.events import EngineWorkerStarted
+from operable.cli.engine.options import EngineOptions
+from operable.kernel.errors import Fail
+from operable.tool import Context, command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Literal
+
+
+@command(
+    runs_tools=True,
+    limit=None,
+    timeout=None,
+    examples=[
+        "engine start",
+        "engine start --detach",
+        "engine start --slots 20 --missed skip",
+        "engine start --until-idle --output jsonl",
+        "engine start --database postgresql://ops@db/flows",
+        "engine start --queue temporal://localhost:7233/default",
+    ],
+)
+def start(
+    *,
+    slots: int = 8,
+    missed: Literal["skip", "once", "all"] = "once",
+    drain_s: int = 30,
+    until_idle: bool = False,
+    detach: bool = False,
+    queue: str | None = None,
+    move_queue: bool = False,
+    policy: str | None = None,
+    engine: EngineOptions,
+    context: Context,
+) -> Iterator[EngineWorkerStarted]:
+    """Run the applied jobs.
+
+    slots: how many tasks may run at the same time
+    missed: what becomes of schedules that came while no worker ran
+    drain_s: seconds that running tasks have to finish when the worker is stopped
+    until_idle: end when no run can go on without a person or a later time
+    detach: start it in the background, wait until it is seen, and say its process id and log
+    queue: temporal://HOST:PORT/NAMESPACE for tickets in Temporal; else OPERABLE_QUEUE, or the database of the store
+    move_queue: take the runs of another queue to this one; refused while a worker runs
+    policy: a policy file for the agents of prompts; without it, what they ask for is a question for you
+    """
+    from operable.cli.engine.service import serve, serve_detached
+
+    if detach:
+        if until_idle or move_queue:
+            raise Fail("usage", "OPTIONS_CONFLICT", "--detach is for a worker that stays", target="--detach")
+        words = ["--slots", str(slots), "--missed", missed, "--drain-s", str(drain_s)]
+        words += [*(["--queue", queue] if queue else []), *(["--policy", policy] if policy else [])]
+        return serve_detached(engine, words, context)
+    return serve(
+        engine,
+        slots=slots,
+        missed=missed,
+        drain=drain_s,
+        until_idle=until_idle,
+        queue=queue,
+        move_queue=move_queue,
+        policy=policy,
+        context=context,
+    )
+
+
+COMMAND = start

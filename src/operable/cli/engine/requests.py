@@ -1,0 +1,261 @@
+"""What users ask of an engine: each request is one transaction in the store, and is durable when the command ends.
+
+The plan of a command reads and checks; the change carries the request, and the second phase makes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from operable.cli.engine.events import EngineJob, EngineRemoval, EngineRun
+from operable.cli.engine.options import EngineOptions
+from operable.cli.engine.views import (
+    age_of,
+    applied_jobs,
+    iso,
+    place_of,
+    reading,
+    shown_jobs,
+    shown_run,
+    warn_without_worker,
+)
+from operable.engine.backend import EMBEDDED, QueueSettings, open_backend
+from operable.engine.lifecycle.identifiers import RunCause
+from operable.engine.lifecycle.states import EngineRunState, RunEvent, next_state
+from operable.engine.place import EnginePlace
+from operable.engine.store import queries
+from operable.engine.store.database import Database
+from operable.engine.store.questions import open_question
+from operable.engine.store.queue import EMBEDDED_QUEUE
+from operable.engine.store.retention import ExpiredRuns, RetentionRule, find_expired, remove_expired
+from operable.engine.store.rows import Approval, Definition, Run, find_definition
+from operable.engine.store.runs import RunStore, wall_clock
+from operable.flow.approve.records import matches_scope
+from operable.flow.errors import FlowError
+from operable.flow.operation import current_folder
+from operable.flow.run.caller import Caller
+from operable.kernel.errors import Fail
+from operable.tool import Change, Warn
+
+Request = Callable[[], EngineRun]
+Removal = Callable[[], EngineRemoval]
+_FOREVER = 1_000_000_000
+_FRESH = 3600.0  # seconds: an output that is being kept has no row yet
+_BINDING = 10.0  # seconds; a worker reads the files of a question in its next round
+
+
+def planned_trigger(job: str, key: str | None, options: EngineOptions) -> Iterator[Change[Request] | Warn]:
+    """A run of a job now."""
+    place = place_of(options)
+    jobs = applied_jobs(place)
+    definition = jobs.require(job)
+    text = jobs.manifest(definition.manifest_digest)
+    chosen = key or secrets.token_hex(8)
+    yield from warn_without_worker(place)
+    yield Change("run", definition.document["name"], job_id=definition.job_id, key=chosen).carry(
+        lambda: _written(place, lambda store: store.request(definition, RunCause.MANUAL, chosen, text))
+    )
+
+
+def planned_retry(run_id: str, key: str | None, options: EngineOptions) -> Iterator[Change[Request] | Warn]:
+    """A new run of the job of a run that has ended, with the job as it is applied now."""
+    place = place_of(options)
+    run = _require(place, run_id)
+    if not run.state.is_final:
+        raise Fail("conflict", "RUN_STATE_CONFLICT", f"{run.run_id} is {run.state}: it has not ended")
+    jobs = applied_jobs(place)
+    definition = jobs.require(run.job_id)
+    text = jobs.manifest(definition.manifest_digest)
+    chosen = f"{run.run_id} {key or secrets.token_hex(8)}"
+    yield from warn_without_worker(place)
+    yield Change("retry", run.run_id, job_id=run.job_id, state=str(run.state)).carry(
+        lambda: _written(
+            place,
+            lambda store: store.request(definition, RunCause.RETRY, chosen, text, parent_run_id=run.run_id),
+        )
+    )
+
+
+def planned_cancel(run_id: str, by: str | None, options: EngineOptions) -> Iterator[Change[Request]]:
+    place = place_of(options)
+    run = _require(place, run_id)
+    next_state(run.state, RunEvent.CANCEL)
+    who = by or _account()
+    yield Change("cancel", run.run_id, job_id=run.job_id, state=str(run.state)).carry(
+        lambda: _written(place, lambda store: store.cancel(run.run_id, who))
+    )
+
+
+def planned_decision(
+    run_id: str, *, approve: bool, by: str | None, reason: str | None, options: EngineOptions
+) -> Iterator[Change[Request] | Warn]:
+    """The answer to the question of a run."""
+    place = place_of(options)
+    run = _require(place, run_id)
+    with reading(place) as connection:
+        question = None if connection is None else open_question(connection, run.run_id)
+    asks = question is not None and question.is_of_agent and run.state is EngineRunState.RUNNING
+    if not asks:
+        next_state(run.state, RunEvent.APPROVED if approve else RunEvent.REJECTED)
+    who = by or _account()
+    if approve:
+        _require_approver(place, run, who)
+        yield from warn_without_worker(place)
+    verb = "approve" if approve else "reject"
+    yield Change(verb, run.run_id, job_id=run.job_id, by=who, **_asked_about(question)).carry(
+        lambda: _answered(place, run.run_id, approve=approve, by=who, note=reason)
+    )
+
+
+def planned_pause(
+    job: str, *, paused: bool, options: EngineOptions
+) -> Iterator[Change[Callable[[], EngineJob]]]:
+    place = place_of(options)
+    definition = applied_jobs(place).require(job)
+
+    def write() -> EngineJob:
+        database = place.open_store()
+        try:
+            RunStore(database, wall_clock).pause(definition.job_id, _account(), paused=paused)
+        finally:
+            database.close()
+        return next(each for each in shown_jobs(place) if each.job_id == definition.job_id)
+
+    verb = "pause" if paused else "resume"
+    yield Change(verb, definition.document["name"], job_id=definition.job_id).carry(write)
+
+
+def planned_removal(
+    older_than: str, at_most: int | None, options: EngineOptions
+) -> Iterator[Change[Removal]]:
+    """One change per job, and one for outputs that belong to no run."""
+    age = age_of(older_than)
+    if age is None:
+        message = f"--older-than {older_than} is not an age"
+        raise Fail("usage", "AGE_INVALID", message, target=older_than, hint="90s, 30m, 2h or 30d")
+    if at_most is not None and at_most < 1:
+        raise Fail("usage", "INVALID_VALUE", "--at-most must be at least 1", target="--at-most")
+    place = place_of(options)
+    rule = RetentionRule(round((time.time() - age) * 1000), at_most or _FOREVER)
+    names = {job_id: str(job.document["name"]) for job_id, job in applied_jobs(place).jobs.items()}
+    with reading(place) as connection:
+        if connection is None:
+            return
+        expired = find_expired(connection, rule)
+        known = {str(name) for (name,) in connection.execute("SELECT output_path FROM attempts") if name}
+    for each in expired:
+        name = names.get(each.job_id, each.job_id)
+        yield Change("remove", name, job_id=each.job_id, runs=each.count, ended_until=iso(each.until)).carry(
+            lambda each=each, name=name: _remove_runs(place, rule, each, name)  # type: ignore[misc]  # bound now
+        )
+    orphans = [] if place.is_shared else _orphans(place, known)
+    if orphans:
+        yield Change("remove", "outputs without a run", outputs=len(orphans)).carry(
+            lambda: EngineRemoval(
+                job_id=None, name="outputs without a run", runs=0, outputs=_unlink(place, orphans)
+            )
+        )
+
+
+def _remove_runs(place: EnginePlace, rule: RetentionRule, expired: ExpiredRuns, name: str) -> EngineRemoval:
+    """Rows first. A crash in between leaves tickets that nothing reads, and outputs that the next one finds."""
+    database, runs, outputs = place.open_store(), 0, 0
+    try:
+        for removed in remove_expired(database, rule, expired):
+            if removed.tickets:
+                _forget(place, database, removed.tickets)
+            runs += removed.runs
+            outputs += _unlink(place, list(removed.outputs))
+    finally:
+        database.close()
+    return EngineRemoval(job_id=expired.job_id, name=name, runs=runs, outputs=outputs)
+
+
+def _forget(place: EnginePlace, database: Database, tickets: tuple[str, ...]) -> None:
+    """Remove tickets from the embedded queue. Another queue has a retention of its own, which its operators decide about."""
+    with database.snapshot() as connection:
+        queue = connection.execute("SELECT value FROM meta WHERE key = 'queue'")
+    if not queue or queue[0][0] == EMBEDDED_QUEUE.identity:
+        open_backend(QueueSettings(EMBEDDED, place.address, os.environ)).forget(tickets)
+
+
+def _orphans(place: EnginePlace, known: set[str]) -> list[str]:
+    """Outputs of runs whose rows are gone: the process that removed them died before it came to the files."""
+    try:
+        entries = list(os.scandir(place.output))
+    except FileNotFoundError:
+        return []
+    old = time.time() - _FRESH
+    return sorted(
+        entry.name
+        for entry in entries
+        if entry.name not in known and entry.is_file() and entry.stat().st_mtime < old
+    )
+
+
+def _unlink(place: EnginePlace, names: list[str]) -> int:
+    count = 0
+    for name in names:
+        with suppress(FileNotFoundError):  # it is on another machine
+            os.unlink(os.path.join(place.output, os.path.basename(name)))
+            count += 1
+    return count
+
+
+def _require_approver(place: EnginePlace, run: Run, approver: str) -> None:
+    """Raises Fail if this person may not approve this task."""
+    with reading(place) as connection:
+        assert connection is not None  # noqa: S101 - the run was read from it
+        scope = find_definition(connection, run.definition).policy.approval.scope
+    if not matches_scope(approver, scope):
+        message = f'approver "{approver}" does not satisfy approval.approver_scope "{scope}"'
+        raise FlowError("approval_scope_mismatch", message, approver_scope=scope)
+
+
+def _asked_about(question: Approval | None) -> dict[str, object]:
+    """What a yes is about: the words of an agent, or the digests of the files of a run."""
+    if question is None:
+        return {}
+    if question.is_of_agent:
+        return {"question": question.question}
+    return {"content": None if question.content is None else json.loads(question.content)}
+
+
+def _answered(place: EnginePlace, run_id: str, *, approve: bool, by: str, note: str | None) -> EngineRun:
+    """Answer. A question whose files a worker is about to read is waited for."""
+    ends = time.monotonic() + _BINDING
+    while True:
+        try:
+            return _written(place, lambda store: store.decide(run_id, approve=approve, by=by, note=note))
+        except Fail as error:
+            late = time.monotonic() > ends or any(warn_without_worker(place))
+            if error.code != "QUESTION_NOT_READY" or late:
+                raise
+        time.sleep(0.1)
+
+
+def _written(place: EnginePlace, request: Callable[[RunStore], Run]) -> EngineRun:
+    database = place.open_store()
+    try:
+        run = request(RunStore(database, wall_clock))
+        with database.snapshot() as connection:
+            definition: Definition = find_definition(connection, run.definition)
+        return shown_run(run, definition)
+    finally:
+        database.close()
+
+
+def _require(place: EnginePlace, run_id: str) -> Run:
+    with reading(place) as connection:
+        if connection is None:
+            raise Fail("not_found", "RUN_NOT_FOUND", f"there is no run {run_id}", target=run_id)
+        return queries.find_by_prefix(connection, run_id)
+
+
+def _account() -> str:
+    return Caller(current_folder(), dict(os.environ)).account

@@ -1,0 +1,1 @@
+"""The runs on disk: what was asked for, started and ended. The rows are the truth; tickets only wake workers."""

@@ -1,0 +1,1 @@
+"""What an engine shows of itself: timelines of runs, metrics, spans. Nothing here changes a run."""

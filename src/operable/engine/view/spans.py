@@ -1,0 +1,160 @@
+"""Spans of runs and attempts for OpenTelemetry, where the user has an exporter.
+
+Nothing is imported unless a variable names a collector (`OTEL_EXPORTER_OTLP_ENDPOINT`, or the one for traces). Then the
+standard variables decide about the rest: headers, limits, resource, sampling. A collector that does not answer delays
+nothing: spans are sent by a thread of the SDK, and dropped when its queue is full.
+
+The ids of a trace and of its spans follow from the run. So an attempt that one worker made and the end that another
+recorded are one trace, and `trace_id_of` says which, without a lookup. A triggered run is a trace of its own, with a link.
+"""
+
+import hashlib
+import os
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from operable.engine.lifecycle.states import OUTCOMES
+from operable.engine.store.rows import Definition, Run
+from operable.kernel.errors import Fail
+
+_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_FLUSH = 5_000  # milliseconds that the last spans have when a worker ends
+
+
+def trace_id_of(run_id: str) -> str:
+    """32 hexadecimal digits, the form of W3C."""
+    return hashlib.sha256(f"trace {run_id}".encode()).hexdigest()[:32]
+
+
+def span_id_of(name: str) -> str:
+    return hashlib.sha256(f"span {name}".encode()).hexdigest()[:16]
+
+
+def open_spans(environment: Mapping[str, str]) -> "RunSpans | None":
+    """Returns None if no collector is configured. Raises Fail if one is, and the SDK is not installed."""
+    named = any(environment.get(variable) for variable in _VARIABLES)
+    if not named or environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
+        return None
+    if environment.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp":
+        return None
+    try:
+        return RunSpans()
+    except ModuleNotFoundError as error:
+        message = (
+            f"a collector is configured ({_VARIABLES[0]}), and the package {error.name} is not installed"
+        )
+        hint = "pip install 'operable[otel]', or unset the variable"
+        raise Fail("config", "PACKAGE_MISSING", message, target=error.name, hint=hint) from error
+
+
+class RunSpans:
+    """Writes spans of what has ended. Methods may be called from any thread."""
+
+    def __init__(self) -> None:
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+        self._ids = _ChosenIds()
+        # `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` come before this name.
+        resource = Resource.create({} if _names_service() else {"service.name": "operable-engine"})
+        self._provider = TracerProvider(resource=resource, id_generator=self._ids, shutdown_on_exit=False)  # type: ignore[arg-type]  # by its methods
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._tracer = self._provider.get_tracer("operable.engine")
+
+    def attempt(
+        self, run: Run, number: int, definition: Definition, times: tuple[int, int], end: Any
+    ) -> None:
+        """One attempt that ended, as a child of its run. Times are milliseconds; `end` is an `AttemptEnd`."""
+        attributes = {
+            "operable.run_id": run.run_id,
+            "operable.attempt": number,
+            "operable.state": str(end.state),
+            "process.exit.code": end.exit_code,
+        }
+        name = f"attempt {number} of {definition.document['name']}"
+        failed = None if end.state == "succeeded" else str(end.reason or end.state)
+        self._write(name, run.run_id, f"{run.run_id}#{number}", times, attributes, failed=failed, child=True)
+
+    def run(self, run: Run, definition: Definition) -> None:
+        """One run that ended."""
+        source = definition.document["source"]
+        attributes = {
+            "operable.run_id": run.run_id,
+            "operable.job": f"{source['workflow_id']}/{source['task_id']}",
+            "operable.state": str(run.state),
+            "operable.cause": str(run.cause),
+            "operable.attempts": run.attempts,
+        }
+        failed = str(run.reason or run.state) if OUTCOMES.get(run.state) == "failure" else None
+        times = (run.created_at, run.ended_at or run.changed_at)
+        name = str(definition.document["name"])
+        self._write(name, run.run_id, run.run_id, times, attributes, failed=failed, parent=run.parent_run_id)
+
+    def close(self) -> None:
+        self._provider.force_flush(_FLUSH)
+        self._provider.shutdown()
+
+    def _write(
+        self,
+        name: str,
+        run_id: str,
+        key: str,
+        times: tuple[int, int],
+        attributes: Mapping[str, Any],
+        *,
+        failed: str | None,
+        child: bool = False,
+        parent: str | None = None,
+    ) -> None:
+        from opentelemetry import trace
+
+        context = trace.set_span_in_context(_remote(run_id)) if child else None
+        links = [trace.Link(_remote(parent).get_span_context())] if parent else []
+        self._ids.choose(trace_id_of(run_id), span_id_of(key))
+        span = self._tracer.start_span(
+            name,
+            context=context,
+            start_time=times[0] * 1_000_000,
+            attributes={name: value for name, value in attributes.items() if value is not None},
+            links=links,
+        )
+        if failed is not None:
+            span.set_status(trace.Status(trace.StatusCode.ERROR, failed))
+        span.end(end_time=max(times) * 1_000_000)
+
+
+def _names_service() -> bool:
+    return "OTEL_SERVICE_NAME" in os.environ or "service.name" in os.environ.get(
+        "OTEL_RESOURCE_ATTRIBUTES", ""
+    )
+
+
+def _remote(run_id: str) -> Any:
+    """The span of a run, which another worker may write, or has written."""
+    from opentelemetry import trace
+
+    flags = trace.TraceFlags(trace.TraceFlags.SAMPLED)
+    ids = int(trace_id_of(run_id), 16), int(span_id_of(run_id), 16)
+    return trace.NonRecordingSpan(trace.SpanContext(*ids, is_remote=True, trace_flags=flags))
+
+
+class _ChosenIds:
+    """The ids of the next span of this thread."""
+
+    def __init__(self) -> None:
+        self._next = threading.local()
+
+    def choose(self, trace_id: str, span_id: str) -> None:
+        self._next.trace_id, self._next.span_id = int(trace_id, 16), int(span_id, 16)
+
+    def generate_trace_id(self) -> int:
+        return int(self._next.trace_id)
+
+    def generate_span_id(self) -> int:
+        return int(self._next.span_id)
+
+    def is_trace_id_random(self) -> bool:
+        return False

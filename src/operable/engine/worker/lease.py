@@ -1,0 +1,129 @@
+"""Who lives: every worker has a lock that the kernel, or the database, releases when its process ends.
+
+No clock decides whether a worker is dead, so a machine that is slow or suspended buries no worker. A worker
+that is stopped keeps its lock: its runs wait until it goes on or is killed.
+
+On one machine the lock is a file. Workers of several machines hold an advisory lock of PostgreSQL on a connection of its
+own. A restart of the database frees those locks; so a lock must be free for `GRACE` seconds, and holders take it again.
+"""
+
+import hashlib
+import os
+import time
+from contextlib import suppress
+from typing import Any, Protocol
+
+from operable.kernel.errors import Fail
+from operable.state.lock import create_locked, is_locked
+
+# Longer than a restart of a database and the reconnection of its workers.
+GRACE = 10.0
+
+
+class Lease(Protocol):
+    def hold(self, worker_id: str) -> None:
+        """Take the lock of this worker, or take it again if it was lost."""
+
+    def is_dead(self, worker_id: str) -> bool:
+        """Whether this worker is dead for certain. False means: it lives, or nothing is known."""
+
+    def bury(self, worker_id: str) -> None:
+        """Remove what is left of a dead worker."""
+
+    def release(self) -> None:
+        """Give the lock of this process back."""
+
+
+class FileLease:
+    """Locked files in a folder of this machine."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder
+        self._held: tuple[str, int] | None = None
+
+    def hold(self, worker_id: str) -> None:
+        if self._held is None:
+            self._held = (worker_id, create_locked(self._path(worker_id)))
+
+    def is_dead(self, worker_id: str) -> bool:
+        # A file that is gone says nothing: a user may have removed it while the worker lives.
+        try:
+            return not is_locked(self._path(worker_id))
+        except FileNotFoundError:
+            return False
+
+    def bury(self, worker_id: str) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self._path(worker_id))
+
+    def release(self) -> None:
+        """The file stays: its free lock says to the next worker that tickets of this one may be left."""
+        if self._held is not None:
+            os.close(self._held[1])
+            self._held = None
+
+    def _path(self, worker_id: str) -> str:
+        return os.path.join(self._folder, f"{worker_id}.lock")
+
+
+class PostgresLease:
+    """Advisory locks of a database, each on the connection of its worker."""
+
+    def __init__(self, url: str, grace: float = GRACE) -> None:
+        self._url = url
+        self._grace = grace
+        self._connection: Any = None
+        self._held: str | None = None
+        self._free_since: dict[str, float] = {}
+
+    def hold(self, worker_id: str) -> None:
+        import psycopg
+
+        if self._connection is not None and not self._connection.closed:
+            with suppress(psycopg.Error):
+                self._connection.execute("SELECT 1")
+                return
+        try:
+            self._connection = psycopg.connect(
+                self._url, autocommit=True, connect_timeout=10, keepalives_idle=5, keepalives_interval=5
+            )
+            # The session that had it before may not be gone yet: the next round tries again.
+            self._connection.execute("SET lock_timeout = '5s'")
+            self._connection.execute("SELECT pg_advisory_lock(%s)", (_key(worker_id),))
+        except psycopg.Error as error:
+            self._connection = None
+            message = f"the lock of this worker cannot be taken: {str(error).strip().splitlines()[0]}"
+            raise Fail("temporary", "LEASE_UNAVAILABLE", message) from None
+        self._held = worker_id
+
+    def is_dead(self, worker_id: str) -> bool:
+        if worker_id == self._held or self._is_held(worker_id):
+            self._free_since.pop(worker_id, None)
+            return False
+        since = self._free_since.setdefault(worker_id, time.monotonic())
+        return time.monotonic() - since >= self._grace
+
+    def bury(self, worker_id: str) -> None:
+        self._free_since.pop(worker_id, None)
+
+    def release(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = self._held = None
+
+    def _is_held(self, worker_id: str) -> bool:
+        import psycopg
+
+        key = _key(worker_id)
+        try:
+            row = self._connection.execute("SELECT pg_try_advisory_lock(%s)", (key,)).fetchone()
+            if not row[0]:
+                return True
+            self._connection.execute("SELECT pg_advisory_unlock(%s)", (key,))
+        except psycopg.Error:
+            return True  # nothing is known while the database does not answer
+        return False
+
+
+def _key(worker_id: str) -> int:
+    return int.from_bytes(hashlib.sha256(worker_id.encode()).digest()[:8], signed=True)

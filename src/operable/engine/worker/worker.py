@@ -1,0 +1,389 @@
+"""A worker: one loop that looks at the clock and at the store, and the backend's threads that execute attempts.
+
+The loop, several times a second: read what was applied, fire the ticks that are due, read the files that questions are
+about, answer questions whose time is over, hand tickets to the backend, decide triggers that another worker left, stop what
+users cancelled, and take over from workers whose locks are free. Every step is a transaction that another worker may do as
+well; no worker leads.
+
+A store that does not answer (a restart, a full disk) stops the loop's round, never the worker. A thread that has executed an
+attempt tries until its end is recorded: the effect has happened, and nothing else knows how it ended.
+"""
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from operable import __version__
+from operable.engine.backend import EMBEDDED, QueueSettings, open_backend
+from operable.engine.lifecycle.decisions import wants_trigger
+from operable.engine.lifecycle.identifiers import read_ticket, ticket_of
+from operable.engine.lifecycle.states import AttemptState
+from operable.engine.place import EnginePlace
+from operable.engine.schedule.clock import DueTicks, MissedPolicy, ScheduleClock, choose_ticks
+from operable.engine.schedule.cron import CronSchedule
+from operable.engine.store.database import Database
+from operable.engine.store.questions import QuestionStore
+from operable.engine.store.queue import move_queue
+from operable.engine.store.rows import Definition, Run, WorkerRow, find_definition
+from operable.engine.store.runs import AttemptEnd, RunStore, StartedAttempt, wall_clock
+from operable.engine.view.spans import RunSpans, open_spans
+from operable.engine.worker.attempt import AttemptControl, AttemptResult, execute_attempt, read_files
+from operable.engine.worker.definitions import AppliedJobs
+from operable.engine.worker.deliveries import Deliveries
+from operable.engine.worker.inputs import AttemptInputs
+from operable.engine.worker.lease import GRACE, FileLease, Lease, PostgresLease
+from operable.flow.errors import FlowError
+from operable.flow.run.caller import Caller
+from operable.flow.run.triggers import condition_holds
+from operable.kernel.errors import Fail
+
+_Result = TypeVar("_Result")
+_SEEN_EVERY = 5.0  # seconds between two notes that this worker lives; each is a synced write
+_REAP_EVERY = 1.0
+_GLANCE = 0.05  # seconds between two looks at the times of the store's files, which cost microseconds
+_FIRED_AT_ONCE = 200  # jobs in one transaction: it holds a lock of each
+_LONGEST_PAUSE = 5.0  # between two tries to reach the store
+_MOST_SHARED = (
+    4 * 1024 * 1024
+)  # bytes of one output in a shared database; what is longer stays on its machine
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerOptions:
+    slots: int = 8  # attempts at the same time
+    poll: float = 0.25  # seconds between two rounds of the loop
+    missed: MissedPolicy = "once"
+    queue: str = EMBEDDED  # a backend's name, or a URL whose scheme is one
+    move_queue: bool = False  # from another queue to this one
+    drain: float = 30.0  # seconds that running attempts have when the worker stops
+    until_idle: bool = False  # stop when no run can go on without a person or a later time
+    policy: str | None = None  # rules for agents; without it, everything that they ask for is a question
+
+
+class Worker:
+    """One worker of a process. `run` returns after `stop`; a worker is used once."""
+
+    def __init__(
+        self, place: EnginePlace, options: WorkerOptions, environment: Mapping[str, str], cwd: str
+    ) -> None:
+        self.worker_id = f"{socket.gethostname()[:40]}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._place, self._options = place, options
+        self._caller = Caller(cwd=cwd, environment=environment, home=place.home)
+        self._jobs = AppliedJobs(place.jobs)
+        self._clock = ScheduleClock()
+        self._quiet: frozenset[str] = frozenset()
+        self._stop, self._abandon = threading.Event(), threading.Event()
+        self._wake = threading.Event()
+        self._sending = threading.Lock()
+        self._cancelled: frozenset[str] = frozenset()
+        self._running: list[str] = []  # a run that is delivered twice is in it twice
+        self._next_seen = self._next_reap = 0.0
+        self._enlisted = False
+        self._spans: RunSpans | None = None
+        self.problem: str | None = None  # why the last round did not succeed
+
+    def run(self, on_ready: Callable[[], object] = lambda: None) -> None:
+        """Work until `stop`. Raises Fail if the store or the queue cannot be opened."""
+        self._spans = open_spans(self._caller.environment)
+        self._backend = open_backend(
+            QueueSettings(self._options.queue, self._place.address, self._caller.environment)
+        )
+        database: Database | None = None
+        try:
+            database = self._place.open_store()
+            self._store, self._questions = RunStore(database, wall_clock), QuestionStore(database, wall_clock)
+            self._deliveries = Deliveries(database, wall_clock, self._caller)
+            self._inputs = AttemptInputs(database, wall_clock, self.worker_id, self._options.policy)
+            self._lease: Lease = (
+                PostgresLease(self._place.address)
+                if self._place.is_shared
+                else FileLease(self._place.workers)
+            )
+            self._work(on_ready)
+        finally:
+            self._backend.stop(timeout=5)
+            self._jobs.close()
+            if self._spans is not None:
+                self._spans.close()
+            if database is not None:
+                if not self._enlisted:
+                    self._lease.bury(self.worker_id)  # no row of it is left for others to end
+                self._lease.release()
+                database.close()
+
+    def _work(self, on_ready: Callable[[], object]) -> None:
+        self._lease.hold(self.worker_id)
+        if self._options.move_queue:
+            self._move_queue()
+        store_id = self._enlist()
+        self._enlisted = True
+        self._backend.start(store_id, self.worker_id, self._options.slots, self._deliver)
+        on_ready()
+        while not self._stop.is_set():
+            written = self._place.last_written()
+            self._round()
+            if self._options.until_idle and self.problem is None and self._is_idle():
+                break
+            self._wait(written)
+        self._drain()
+
+    def _is_idle(self) -> bool:
+        return not self._store.has_work() and not self._deliveries.is_busy
+
+    def stop(self) -> None:
+        """End after the running attempts. A second call ends those also."""
+        if self._stop.is_set():
+            self._abandon.set()
+        self._stop.set()
+        self._wake.set()
+
+    # -- the loop
+
+    def _wait(self, written: object) -> None:
+        """Until the next poll, or until something was written since: on one machine a request is seen at once."""
+        ends = time.monotonic() + self._options.poll
+        while not self._wake.wait(_GLANCE) and time.monotonic() < ends and not self._stop.is_set():
+            if self._place.last_written() != written:
+                break
+        self._wake.clear()
+
+    def _round(self) -> None:
+        try:
+            self._refresh()
+            due = list(self._clock.due(time.time()))
+            for start in range(0, len(due), _FIRED_AT_ONCE):
+                self._fire(due[start : start + _FIRED_AT_ONCE])
+            for question, definition, manifest in self._questions.to_bind():
+                self._questions.bind(question, read_files(definition, manifest, self._caller))
+            for run_id in self._store.to_expire():
+                self._store.expire(run_id)
+            for run in self._store.to_settle():
+                self._settle(run, self._store.last_output(run.run_id, self._place.output))
+            self._deliveries.look()
+            self._cancelled = frozenset(self._store.to_stop(self.worker_id)) if self._running else frozenset()
+            self._take_over()
+            self._note_seen()
+            self._send()  # last: a queue that does not answer keeps nothing else from happening
+            self.problem = None
+        except Fail as error:
+            self.problem = error.message
+            self._clock = ScheduleClock()  # ticks that were taken from it and not stored are due again
+            self._jobs.forget()
+
+    def _refresh(self) -> None:
+        applied, quiet = self._jobs.refresh(), self._store.quiet_jobs()
+        if not applied and quiet == self._quiet:
+            return
+        last, now = self._store.last_ticks(), int(time.time())
+        scheduled = {
+            job_id: job
+            for job_id, job in self._jobs.jobs.items()
+            if job.policy.enabled and job.policy.trigger is None and job_id not in quiet
+        }
+        for job_id in self._clock.jobs() - scheduled.keys():
+            self._clock.remove(job_id)
+        for job_id, job in scheduled.items():
+            invocation = job.document["invocation"]
+            # A job that is new, or was quiet, begins now: what it did not do before is not missed.
+            begins = now if job_id in self._quiet else last.get(job_id, now)
+            self._clock.set(job_id, CronSchedule(invocation["cron"], invocation["tz"]), begins)
+        self._quiet = quiet
+
+    def _fire(self, due: list[DueTicks]) -> None:
+        now, jobs = time.time(), [self._jobs.jobs[each.job_id] for each in due]
+        firings = [choose_ticks(each.ticks, now, self._options.missed) for each in due]
+        manifests = {job.manifest_digest: self._jobs.manifest(job.manifest_digest) for job in jobs}
+        self._store.fire(list(zip(jobs, firings, strict=True)), manifests)
+
+    def _send(self) -> None:
+        """Hand tickets to the backend. A crash before they are marked hands them over again, which changes nothing."""
+        with self._sending:
+            while runs := self._store.to_wake():
+                now = wall_clock()
+                self._backend.enqueue(
+                    (ticket_of(run.run_id, run.wake), max(0.0, (run.not_before - now) / 1000)) for run in runs
+                )
+                self._store.mark_sent((run.run_id, run.wake) for run in runs)
+
+    def _take_over(self) -> None:
+        if time.monotonic() < self._next_reap:
+            return
+        self._next_reap = time.monotonic() + _REAP_EVERY
+        self._lease.hold(self.worker_id)  # a restart of the database frees it
+        for worker in self._store.workers():
+            if worker.worker_id != self.worker_id and self._lease.is_dead(worker.worker_id):
+                # Both may be repeated. The row ends last: until then another worker would do it again.
+                self._backend.recover(worker.worker_id)
+                self._store.reap(worker.worker_id, worker.end_cause or "its lock is free")
+                self._lease.bury(worker.worker_id)
+
+    def _note_seen(self) -> None:
+        if time.monotonic() >= self._next_seen:
+            self._next_seen = time.monotonic() + _SEEN_EVERY
+            self._store.see(self.worker_id)
+
+    def _move_queue(self) -> None:
+        """Take the store's runs to the queue of this worker. Raises Fail if another worker lives, or may live."""
+        ends = time.monotonic() + (GRACE + 2 if self._place.is_shared else 0)
+        while True:
+            workers = [worker.worker_id for worker in self._store.workers()]
+            dead = [worker_id for worker_id in workers if self._lease.is_dead(worker_id)]
+            if len(dead) == len(workers) or time.monotonic() >= ends:
+                break
+            self._stop.wait(0.5)
+        move_queue(self._store.database, self._backend.queue, dead)
+
+    def _enlist(self) -> str:
+        """Enter this worker's row; returns the identity of the store."""
+        now = wall_clock()
+        return self._store.enlist(
+            WorkerRow(
+                worker_id=self.worker_id,
+                host=socket.gethostname(),
+                pid=os.getpid(),
+                slots=self._options.slots,
+                version=__version__,
+                started_at=now,
+                seen_at=now,
+                ended_at=None,
+                end_cause=None,
+            ),
+            self._backend.queue,
+        )
+
+    def _drain(self) -> None:
+        """Wait for the running attempts, then end them."""
+        ends = time.monotonic() + self._options.drain
+        while self._running and time.monotonic() < ends and not self._abandon.is_set():
+            self._cancelled = frozenset(self._store.to_stop(self.worker_id))
+            time.sleep(self._options.poll)
+        self._abandon.set()
+        while self._running:  # bounded: their process trees are being ended
+            time.sleep(0.05)
+        self._deliveries.close(max(0.0, ends - time.monotonic()))
+        self._insist(lambda: self._store.see(self.worker_id, leaving=True))
+
+    # -- attempts, in the backend's threads
+
+    def _deliver(self, ticket: str) -> None:
+        """Execute what a ticket means. It never raises: the backend would take the ticket as done."""
+        run_id, wake = read_ticket(ticket)
+        if self._stop.is_set():  # another worker gets a ticket of its own
+            self._insist(lambda: self._store.reissue(run_id, wake))
+            return
+        self._running.append(run_id)
+        try:
+            started = self._start(run_id, wake)
+            if started is not None:
+                self._attempt(started)
+        finally:
+            self._running.remove(run_id)
+        self._wake.set()
+
+    def _start(self, run_id: str, wake: int) -> StartedAttempt | None:
+        uncertain = False  # whether a start may be recorded whose answer never came
+
+        def step() -> StartedAttempt | None:
+            nonlocal uncertain
+            try:
+                started = self._store.start_attempt(run_id, wake, self.worker_id)
+            except Fail as error:
+                uncertain = uncertain or error.category == "temporary"
+                raise
+            if started is None and uncertain:
+                return self._store.find_started(run_id, wake, self.worker_id)
+            return started
+
+        try:
+            return self._insist(step)
+        except Fail as error:
+            if error.code != "WORKER_BURIED":
+                raise
+        # Other workers have taken over. This one ends what it still runs, and its process makes room for a new one.
+        self._stop.set()
+        self._abandon.set()
+        self._insist(lambda: self._store.reissue(run_id, wake))
+        return None
+
+    def _attempt(self, started: StartedAttempt) -> None:
+        run_id = started.run.run_id
+        control = AttemptControl(lambda: run_id in self._cancelled, self._abandon.is_set)
+        try:
+            options = self._insist(lambda: self._inputs.options(started, control.stop))
+            result = execute_attempt(started, self._caller, self._place.output, control, options)
+        except Exception as error:  # noqa: BLE001 - a defect of ours must not leave a run without an end
+            reason = f"internal error: {type(error).__name__}: {error}"
+            result = AttemptResult(AttemptEnd(AttemptState.FAILED, reason=reason))
+        self._insist(lambda: self._inputs.keep(started, result.agent_session_id))
+        ended = self._record(started, result)
+        if ended is not None and ended.state.is_final:
+            self._insist(lambda: self._settle(ended, result.stdout))
+
+    def _record(self, started: StartedAttempt, result: AttemptResult) -> Run | None:
+        """Record the end. Returns None if this worker was taken for dead, and the end of the attempt decided then."""
+        run_id, end = started.run.run_id, result.end
+        path = os.path.join(self._place.output, end.output_path or "")
+        shared = _read_beginning(path) if self._place.is_shared and end.output_path else None
+        try:
+            run = self._insist(
+                lambda: self._store.end_attempt(run_id, started.number, self.worker_id, end, shared)
+            )
+            if shared is not None and len(shared) == end.output_bytes:
+                with suppress(OSError):
+                    os.unlink(path)  # all of it is in the database
+            if self._spans is not None:
+                times = (started.run.changed_at, wall_clock())
+                self._spans.attempt(started.run, started.number, started.definition, times, end)
+            return run
+        except Fail as error:
+            if error.code != "ATTEMPT_ENDED":
+                raise
+            return None
+
+    def _settle(self, run: Run, stdout: str) -> None:
+        children = [(child, self._condition(child, run, stdout)) for child in self._jobs.children(run.job_id)]
+        manifests = {
+            child.manifest_digest: self._jobs.manifest(child.manifest_digest) for child, _ in children
+        }
+        self._store.settle(run.run_id, children, manifests)
+        if self._spans is not None:
+            with self._store.database.snapshot() as connection:
+                definition = find_definition(connection, run.definition)
+            self._spans.run(run, definition)
+
+    def _condition(self, child: Definition, run: Run, stdout: str) -> bool | str:
+        policy = child.policy
+        if policy.trigger is None or not wants_trigger(policy, run.state):
+            return False
+        try:
+            return condition_holds(policy.trigger.condition, stdout)
+        except FlowError as error:
+            return error.message
+
+    def _insist(self, step: Callable[[], _Result]) -> _Result:
+        """Try until the store answers. What it refuses is an error at once."""
+        pause = 0.05
+        while True:
+            try:
+                return step()
+            except Fail as error:
+                # A database that refuses a password or a right lets us in again once an operator has seen to it.
+                if error.category not in ("temporary", "authn", "authz"):
+                    raise
+                self.problem = error.message
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def _read_beginning(path: str) -> bytes | None:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_MOST_SHARED)
+    except OSError:
+        return None

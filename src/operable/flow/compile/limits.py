@@ -1,0 +1,93 @@
+"""What a manifest may declare and Operable's own engine cannot do: named when it is compiled, so that nothing is applied.
+
+By the text of the manifest alone (`unsupported`), and by what this machine has (`missing_runtimes`): an agent, a tool or an
+application that no task could call here. What is not listed here is done, or refused by a gate when a run starts.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from operable.flow.compile.plan import normal_approval
+from operable.flow.manifest import inheritance
+from operable.flow.manifest.delivery import delivery_problems
+from operable.flow.manifest.inheritance import Json
+from operable.flow.manifest.tools import ToolName, tool_of, tool_problems
+from operable.kernel.errors import Fail
+
+_HANDED_ON = ("inherit", "downscope")
+
+
+def unsupported(manifest: Json) -> Iterator[tuple[str, str]]:
+    """(path, message) for every member of an expanded manifest that the engine cannot do."""
+    for index, workflow in enumerate(manifest["workflows"]):
+        for number, task in enumerate(workflow["tasks"]):
+            for member, message in task_problems(manifest, workflow, task):
+                yield f"$.workflows[{index}].tasks[{number}].{member}", message
+
+
+def task_problems(manifest: Json, workflow: Json, task: Json) -> Iterator[tuple[str, str]]:
+    """(member, message) of one task."""
+    yield from tool_problems(task)
+    yield from delivery_problems(task, inheritance.merged_contract(workflow, task))
+    policy = inheritance.child_policy(workflow, task)
+    if policy in _HANDED_ON:
+        yield (
+            "child_credential_policy",
+            f"is {policy}, and the engine hands no credentials on: every run resolves its own",
+        )
+    is_shell = task["target"]["session_target"] == "shell"
+    if is_shell and (task.get("session") or {}).get("preferred_key") is not None:
+        yield "session.preferred_key", "names a conversation, and a shell task has none"
+    if task.get("auth_profile") is not None:
+        yield "auth_profile", "names credentials of openclaw-scheduler; use identity"
+    approval = normal_approval(task.get("approval"))
+    if approval["policy"] == "manual" and approval["auto"] == "approve" and approval["approver_scope"]:
+        yield "approval.auto", "is approve, and silence satisfies no approval.approver_scope"
+    identity = inheritance.effective_identity(manifest, workflow, task) or {}
+    handoff = (identity.get("presentation") or {}).get("handoff")
+    if handoff not in (None, "none"):
+        yield "identity.presentation.handoff", f"is {handoff}, and the engine hands no credentials on"
+
+
+def missing_runtimes(
+    manifest: Json, *, cwd: str, environment: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """(path, message) for agents, tools and applications that cannot be found here. Nothing is started."""
+    seen: dict[Any, str | None] = {}
+    for index, workflow in enumerate(manifest["workflows"]):
+        for number, task in enumerate(workflow["tasks"]):
+            path, tool = f"$.workflows[{index}].tasks[{number}]", tool_of(task)
+            if tool is not None:
+                member, wanted = "shell.program", tool
+            elif task["target"]["session_target"] != "shell":
+                member, wanted = "target.agent_id", task["target"].get("agent_id")
+            else:
+                continue
+            if wanted not in seen:
+                seen[wanted] = _problem(wanted, cwd, environment)
+            if seen[wanted] is not None:
+                yield f"{path}.{member}", f"cannot be used: {seen[wanted]}"
+
+
+def _problem(wanted: "ToolName | str | None", cwd: str, environment: Mapping[str, str]) -> str | None:
+    try:
+        if not isinstance(wanted, ToolName):
+            from operable.flow.run.prompt_task import agent_of, find_agent
+
+            find_agent(agent_of(wanted), cwd)
+        elif wanted.kind == "app":
+            from operable.app.shelf import find
+            from operable.app.trust import Approvals
+
+            Approvals().require(find(wanted.name, cwd))
+        elif wanted.kind == "wrap":
+            from operable.wrap import load
+
+            load(wanted.name)
+        else:
+            from operable.proc.command import resolve
+
+            resolve(wanted.name, env=environment, cwd=cwd)
+    except Fail as problem:
+        return problem.message
+    return None

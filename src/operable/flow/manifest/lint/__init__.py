@@ -1,1 +1,0 @@
-"""What rules of `flow lint` are made of; the rules are the entries of `flow/lints`."""

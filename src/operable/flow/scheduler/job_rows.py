@@ -1,0 +1,105 @@
+"""The rows of the job store, read and written through a connection that has its tables."""
+
+import json
+import time
+
+from operable.flow.canonical import canonical_text
+from operable.flow.errors import FlowError
+from operable.flow.manifest.inheritance import Json
+from operable.state.database import StoreConnection
+
+
+class JobReader:
+    """What can be read."""
+
+    def __init__(self, connection: StoreConnection) -> None:
+        self.connection = connection
+
+    def jobs(self) -> list[Json]:
+        """Every job, in the order in which they were written."""
+        names = "id workflow_id task_id name enabled parent_id document manifest_digest revision created_at".split()
+        rows = self.connection.execute(f"SELECT {', '.join(names)} FROM jobs ORDER BY rowid")  # noqa: S608 - our names
+        found = []
+        for row in rows:
+            job: Json = dict(zip(names, row, strict=True))
+            job["document"] = _document(job)
+            job["name"] = job["document"]["name"]
+            found.append(job)
+        return found
+
+    def manifest(self, digest: str) -> str:
+        """The text of a manifest that a job refers to. FlowError when it is not there any more."""
+        rows = self.connection.execute("SELECT text FROM manifests WHERE digest = ?", (digest,))
+        if not rows:
+            raise FlowError("scheduler_error", f"The job store has no manifest {digest}")
+        return str(rows[0][0])
+
+    def latest_apply(self) -> int:
+        """The number of the last apply that changed something; 0 if nothing was applied. It is cheap to ask."""
+        ((number,),) = self.connection.execute("SELECT COALESCE(MAX(id), 0) FROM applies")
+        return int(number)
+
+
+class Transaction(JobReader):
+    """What can be read and written while no other process writes."""
+
+    def __init__(self, connection: StoreConnection) -> None:
+        super().__init__(connection)
+        self._now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+    def keep_manifest(self, digest: str, manifest: Json) -> None:
+        self.connection.execute(
+            "INSERT INTO manifests VALUES (?, ?, ?) ON CONFLICT (digest) DO NOTHING",
+            (digest, canonical_text(manifest), self._now),
+        )
+
+    def write(self, job: Json, digest: str, stored: Json | None) -> None:
+        """A job under its own id; `stored` is the one that it continues, under the same id or another."""
+        revision, created = 1, self._now
+        if stored is not None:
+            revision, created = stored["revision"] + 1, stored["created_at"]
+            self.remove(stored["id"])
+        row = {
+            "id": job["id"],
+            **job["source"],
+            # For those who query; the document has it exactly, also with characters that a database does not take.
+            "name": job["name"].encode("utf-8", "replace").decode().replace("\0", "\ufffd"),
+            "enabled": int(job["enabled"]),
+            "invocation_mode": job["invocation"]["mode"],
+            "parent_id": job["parent_id"],
+            "document": canonical_text(job),
+            "manifest_digest": digest,
+            "revision": revision,
+            "created_at": created,
+            "updated_at": self._now,
+        }
+        places = ", ".join("?" for _ in row)
+        self.connection.execute(
+            f"INSERT INTO jobs ({', '.join(row)}) VALUES ({places})",  # noqa: S608 - our names
+            list(row.values()),
+        )
+
+    def remove(self, job_id: str) -> None:
+        self.connection.execute("DELETE FROM jobs WHERE id = ?", (job_id,))
+
+    def record(self, digest: str, actions: list[Json]) -> None:
+        """Note what was done, and forget manifests that no job needs any more."""
+        self.connection.execute(
+            "INSERT INTO applies (applied_at, manifest_digest, actions) VALUES (?, ?, ?)",
+            (self._now, digest, canonical_text(actions)),
+        )
+        self.connection.execute(
+            "DELETE FROM manifests WHERE digest NOT IN (SELECT manifest_digest FROM jobs)"
+        )
+
+
+def _document(job: Json) -> Json:
+    """FlowError when it is not what an apply wrote: comparing with it would say anything."""
+    try:
+        found = json.loads(job["document"])
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("name"), str) or found.get("id") != job["id"]:
+        message = f"The job {job['id']} in the job store is damaged: its document is not one of a job"
+        raise FlowError("scheduler_error", message)
+    return found

@@ -1,1 +1,0 @@
-"""What authors write: tools, commands, events, inputs, and what their annotations mean."""

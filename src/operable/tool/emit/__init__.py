@@ -1,1 +1,0 @@
-"""What a run sends: bounds, encoding, sinks, and the private stdout."""

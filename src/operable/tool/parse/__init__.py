@@ -1,1 +1,0 @@
-"""What a caller sends: the command line and structured input, checked and converted."""

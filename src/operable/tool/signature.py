@@ -1,0 +1,199 @@
+"""What a command's function takes and promises, read from its code object and annotations.
+
+`inspect` and `typing` are never imported: they would double the start of the process.
+"""
+
+from __future__ import annotations
+
+from operable.tool.kinds import REQUIRED, StreamOf, ValueKind, common
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from operable.tool.records import Event
+
+_ANY_NUMBER_OF_OPERANDS = 0x04  # CO_VARARGS
+INJECTED = ("Page", "Context", "Relay")
+# Options that decide whether a mutation happens. A parameter of such a name would silently take them out of force.
+GUARDS = ("dry_run", "confirm", "confirm_count", "idempotency_key")
+
+
+class Param:
+    """One argument of a command: an operand, an option or a flag."""
+
+    __slots__ = ("_secret", "default", "group", "kind", "many", "name", "operand", "required", "spread")
+
+    def __init__(
+        self,
+        name: str,
+        kind: ValueKind,
+        *,
+        operand: bool = False,
+        default: Any = None,
+        required: bool = False,
+        many: bool = False,
+        spread: bool = False,
+        secret: bool = False,
+        group: str = "",
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.operand = operand
+        self.default = default
+        self.required = required
+        self.many = many  # an operand that takes all the remaining words
+        self.spread = spread  # declared as *name: passed as separate arguments
+        self._secret = secret
+        self.group = group  # the parameter of the function whose `Options` this is a field of; "": its own
+
+    @property
+    def secret(self) -> bool:
+        """Declared to be one, or called like one. Asked for rarely, so the judge of names is loaded only then."""
+        if self._secret:
+            return True
+        from operable.kernel.redact.names import is_secret_name
+
+        return is_secret_name(self.name)
+
+    @property
+    def flag(self) -> str:
+        """The name on the command line: a trailing underscore (`from_`) only avoids a word of Python's."""
+        return (self.name.rstrip("_") or self.name).replace("_", "-")
+
+
+def read_signature(
+    function: Callable[..., Any], *, command: str, guarded: bool, secrets: tuple[str, ...]
+) -> tuple[tuple[Param, ...], dict[str, Any]]:
+    """The parameters that a caller gives, and those that the SDK puts in, by name.
+
+    `guarded`: the command changes something, so that the names of its guards are taken.
+    """
+    injected: dict[str, Any] = {}
+    params = tuple(_params(declared(function), command, injected, guarded=guarded, secrets=secrets))
+    return params, injected
+
+
+def promised_events(function: Callable[..., Any]) -> list[type[Event]]:
+    """The event classes in the return annotation, each once."""
+    function = declared(function)
+    return list(dict.fromkeys(_event_classes(function.__annotations__.get("return"), function.__globals__)))
+
+
+def _params(
+    function: Callable[..., Any],
+    command: str,
+    injected: dict[str, Any],
+    *,
+    guarded: bool,
+    secrets: tuple[str, ...],
+) -> Iterable[Param]:
+    code = function.__code__
+    count, keyword_count = code.co_argcount, code.co_kwonlyargcount
+    names = code.co_varnames
+    defaults = dict(zip(reversed(names[:count]), reversed(function.__defaults__ or ()), strict=False))
+    defaults.update(function.__kwdefaults__ or {})
+    operands = list(names[:count])
+    if code.co_flags & _ANY_NUMBER_OF_OPERANDS:
+        operands.append(names[count + keyword_count])
+    for name in (*operands, *names[count : count + keyword_count]):
+        _refuse_guard(name, command, guarded=guarded)
+        annotation = function.__annotations__.get(name, "str")
+        what = _injected(annotation, function)
+        if what is not None:
+            injected[name] = what
+            continue
+        kind = common(annotation)
+        if kind is None:
+            from operable.tool.annotations import kind_of
+
+            kind = kind_of(annotation, function.__globals__)
+        if kind.base == "record" and is_group(kind.model):
+            if name in operands or name in defaults:
+                msg = f"{command}: write {name!r}, a group of options, after the * and without a default"
+                raise TypeError(msg)
+            injected[name] = kind.model
+            yield from _grouped(name, kind.model, command, guarded=guarded, secrets=secrets)
+            continue
+        spread = name in operands and name not in names[: count + keyword_count]
+        repeatable = name in operands and kind.base == "array"
+        yield Param(
+            name,
+            kind.item if repeatable and kind.item else kind,
+            operand=name in operands,
+            default=defaults.get(name),
+            required=name not in defaults
+            and not spread
+            and not (kind.base == "boolean" and name not in operands),
+            many=spread or repeatable,
+            spread=spread,
+            secret=name in secrets,
+        )
+
+
+def is_group(what: Any) -> bool:
+    """Whether this is a class of `Options`."""
+    return getattr(what, "_grouped", False) is True
+
+
+def _grouped(
+    parameter: str, model: Any, command: str, *, guarded: bool, secrets: tuple[str, ...]
+) -> Iterable[Param]:
+    """The options of one group, in the order of its fields."""
+    from operable.tool.annotations import field_kinds
+
+    kinds = field_kinds(model)
+    for name, default in model.__fields__.items():
+        _refuse_guard(name, command, guarded=guarded)
+        required = default is REQUIRED
+        yield Param(
+            name,
+            kinds[name],
+            default=None if required else default,
+            required=required and kinds[name].base != "boolean",
+            secret=name in secrets,
+            group=parameter,
+        )
+
+
+def _refuse_guard(name: str, command: str, *, guarded: bool) -> None:
+    if guarded and name.rstrip("_") in GUARDS:
+        msg = f"{command} mutates: --{name.replace('_', '-')} guards it, and cannot be a parameter of its own"
+        raise TypeError(msg)
+
+
+def _injected(annotation: Any, function: Callable[..., Any]) -> Any:
+    """What the SDK puts in for a parameter: a name of `INJECTED`, or a `StreamOf`; None for a parameter of the caller."""
+    label = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    label = label.partition("[")[0].rpartition(".")[2]  # also tool.Page
+    if label in INJECTED:
+        return label
+    if label == "Stream" or isinstance(annotation, StreamOf):
+        from operable.tool.annotations import evaluate
+
+        return evaluate(annotation, function.__globals__)
+    return None
+
+
+def declared(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that the author wrote, below the decorators (functools.wraps) that are between it and its command."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
+
+
+def _event_classes(annotation: Any, namespace: dict[str, Any]) -> Iterable[type[Event]]:
+    from operable.tool.annotations import evaluate, generic
+
+    annotation = evaluate(annotation, namespace)
+    if isinstance(annotation, type):
+        if getattr(annotation, "_typed", False):
+            yield annotation
+        elif hasattr(annotation, "__required_keys__"):  # a TypedDict
+            from operable.tool.rows import event_of
+
+            yield event_of(annotation)
+        return
+    for argument in generic(annotation)[1]:
+        yield from _event_classes(argument, namespace)

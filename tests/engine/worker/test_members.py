@@ -1,0 +1,123 @@
+"""Members of a manifest that have no page of their own here: what each does when its job runs."""
+
+import json
+from pathlib import Path
+
+from tests.cli.drive import operable
+from tests.engine.manifests import manifest, prompt, task
+from tests.engine.worker.engines import Engine, until
+
+
+def after(parent: str, on: str = "complete", **more: object) -> dict[str, object]:
+    return {"parent": parent, "on": on, **more}
+
+
+def test_each_member_of_a_manifest_does_what_it_says(tmp_path: Path) -> None:
+    audit = tmp_path / "home" / "state" / "audit.ndjson"
+    long = "x" * 300
+    engine = Engine(
+        tmp_path,
+        task("off", "true", enabled=False, trigger=after("audited")),
+        task("audited", "sh", "-c", f"cp {audit} shell.saw", verify={"shell": f"cp {audit} verify.saw"}),
+        task("unverified", "true", verify={"shell": "exit 4"}),
+        task("tolerated", "true", verify={"shell": "exit 4", "on_failure": "warn"}),
+        task("once", "true", delete_after_run=True, trigger=after("audited")),
+        task("data", "echo", '{"a": 1}', output={"format": "json", "preview_bytes": 64}),
+        task("long", "echo", long, output={"preview_bytes": 64, "offload": "always"}),
+        task("cut", "echo", long, output={"preview_bytes": 64, "offload": "never"}),
+        task("child", "true", trigger=after("long", condition="contains:xxx")),
+        task("hostile", "true", trigger=after("long", condition="regex:(x+x+)+y")),
+        task("remembers", "printenv", "OPERABLE_CONTEXT", context={"retrieval": "hybrid", "limit": 1}),
+        task("given", "sh", "-c", "cat; pwd; echo $A", shell=_shell(tmp_path)),
+        task("strict", "sh", "-c", "echo no > /etc/x", contract={"sandbox": "strict"}),
+        task("fans", "true", budgets={"max_fanout": 1}),
+        task("left", "true", trigger=after("fans")),
+        task("right", "true", trigger=after("fans")),
+    )
+    names = "audited unverified tolerated data long cut remembers given strict fans".split()
+    runs = {name: engine.trigger(name) for name in names}
+    with engine.worker():
+        ends = {name: engine.wait_for(run, "succeeded", "failed", "refused") for name, run in runs.items()}
+        second = engine.trigger("remembers")
+        engine.wait_for(second, "succeeded", "failed")
+        until(lambda: len(engine.runs(parent_run_id=runs["long"], state="succeeded")) == 1)
+        until(lambda: "hostile" not in _undecided(engine, runs["long"]))
+        until(lambda: _children(engine, runs["audited"]) == ["succeeded"])
+        again = engine.trigger("audited")
+        engine.wait_for(again, "succeeded", "failed")
+        until(lambda: "finished" in str([entry["detail"] for entry in engine.call("logs", again)]))
+    failed = {"unverified", "strict"}
+    assert ends == {name: "failed" if name in failed else "succeeded" for name in names}
+    for name in ("shell", "verify"):
+        seen = (tmp_path / f"{name}.saw").read_text().splitlines()
+        assert any('"status":"started"' in line and '"task_id":"audited"' in line for line in seen)
+    assert engine.runs(run_id=runs["unverified"])[0].reason == "Verify command failed (exit 4)"
+    assert engine.facts(runs["tolerated"])["verify"] == {"passed": False, "exit_code": 4, "timed_out": False}
+    assert _children(engine, again) == []  # one job was for one run, and the other one is disabled
+    assert engine.outputs(runs["long"]) == [f"{long}\n"]
+    assert "".join(engine.outputs(runs["cut"])) == long[:64]
+    assert engine.outputs(runs["given"]) == [f"input{tmp_path / 'in'}\nvalue\n"]
+    (earlier,) = json.loads(engine.outputs(second)[0])
+    assert (earlier["run_id"], earlier["state"], earlier["output"]) == (
+        runs["remembers"],
+        "succeeded",
+        "[]\n",
+    )
+    assert _children(engine, runs["fans"]) == []
+    details = str([entry["detail"] for entry in engine.call("logs", runs["fans"])])
+    assert "budgets.max_fanout" in details
+
+
+def _shell(folder: Path) -> dict[str, object]:
+    (folder / "in").mkdir()
+    return {
+        "program": "sh",
+        "args": ["-c", "cat; pwd; echo $A"],
+        "cwd": str(folder / "in"),
+        "env": {"A": "value"},
+        "stdin": "input",
+    }
+
+
+def _children(engine: Engine, run: str) -> list[str]:
+    return [str(each.state) for each in engine.runs(parent_run_id=run)]
+
+
+def _undecided(engine: Engine, run: str) -> str:
+    """Names of what a run may trigger and has not decided about."""
+    details = str([entry["detail"] for entry in engine.call("logs", run)])
+    return "" if "could not be evaluated" in details else "hostile"
+
+
+def test_what_the_engine_cannot_do_is_refused_at_apply_by_name(tmp_path: Path) -> None:
+    """Each message, at its member, and nothing was applied."""
+    tasks = [
+        task("a", child_credential_policy="inherit"),
+        task("b", child_credential_policy="downscope"),
+        task("c", session={"preferred_key": "k"}),
+        task("d", auth_profile="p"),
+        task("e", approval={"policy": "manual", "auto": "approve", "approver_scope": "ann@example.com"}),
+        task("f", identity={"presentation": {"handoff": "downscope"}}),
+        task("g", "tool:shelf"),
+        task("h", "tool:shelf", "get", shell={"program": "tool:x", "args": ["get"], "stdin": "[]"}),
+    ]
+    said = _refusal(tmp_path, *tasks)
+    members = (
+        "child_credential_policy child_credential_policy session.preferred_key auth_profile approval.auto "
+        "identity.presentation.handoff shell.args shell.stdin"
+    ).split()
+    for index, member in enumerate(members):
+        assert f"$.workflows[0].tasks[{index}].{member}" in said
+    said = _refusal(
+        tmp_path, prompt("a", "hello", "nobody"), task("b", "wrap:nothing", "x"), task("c", "tool:no", "x")
+    )
+    for index, member in enumerate(("target.agent_id", "shell.program", "shell.program")):
+        assert f"$.workflows[0].tasks[{index}].{member} cannot be used" in said
+    assert not (tmp_path / "home" / "state" / "jobs.db").exists()
+
+
+def _refusal(folder: Path, *tasks: dict[str, object]) -> str:
+    (folder / "flow.json").write_text(json.dumps(manifest(*tasks)))
+    done = operable("flow", "apply", "flow.json", env={"AGENTCLI_HOME": str(folder / "home")}, cwd=folder)
+    assert done.exit_code != 0
+    return done.stdout.decode()
