@@ -176,10 +176,10 @@ def test_a_session_starts_without_the_reader_of_shell_lines():
     """Twelve milliseconds; the first command line that is judged loads it."""
     found = imported("import operable.host.policy.gate, operable.host.session.client_methods")
 
-    assert "operable.host.policy.pattern" in found
-    assert {name for name in found if name.startswith("operable.host.policy.shell.")} == {
-        "operable.host.policy.shell.command_context",
-        "operable.host.policy.shell.text",
+    assert "operable.gate.policy.pattern" in found
+    assert {name for name in found if name.startswith("operable.gate.policy.shell.")} == {
+        "operable.gate.policy.shell.command_context",
+        "operable.gate.policy.shell.text",
     }
 
 

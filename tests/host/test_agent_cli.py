@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from operable.gate.policy.policy_file import policy_from
 from operable.host import define_agent_cli, rules
 from operable.host.launch.ledger import Ledger
 from operable.host.launch.places import Places
 from operable.host.launch.trust import approve
-from operable.host.policy.policy_file import policy_from
 from operable.host.session.log_files import read_log
 from operable.kernel.errors import Fail
 from operable.manifest import ManifestError, SelectionError

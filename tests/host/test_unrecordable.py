@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from operable.host.audit.chain import verify_audit
+from operable.gate.audit.chain import verify_audit
 from operable.host.session.registry import Registry
 from operable.host.start.assembly import start_session
 from operable.kernel.errors import Fail
@@ -84,7 +84,7 @@ def heard(file):
 @pytest.mark.parametrize("is_locked", [True, False])
 def test_a_message_that_cannot_be_recorded_is_not_sent(tmp_path, monkeypatch, is_locked):
     """While the host waits for the lock, an agent that had the message would long have it in its file."""
-    monkeypatch.setattr("operable.host.audit.chain._WAIT", 1.0)
+    monkeypatch.setattr("operable.gate.audit.chain._WAIT", 1.0)
     file = tmp_path / "sent"
 
     async def scene():

@@ -1,7 +1,7 @@
 """The record formats of the product, and how tests write and look at a log in one of them."""
 
 from operable.flow.audit.record import ExecutionFormat
-from operable.host.audit.record import AuditFormat
+from operable.gate.audit.record import AuditFormat
 from operable.state.sealed_log import SealedLog
 from operable.state.sealed_verdict import LogVerdict, check
 

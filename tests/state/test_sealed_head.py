@@ -431,7 +431,7 @@ def test_both_audits_sign_their_heads_with_the_operators_key(tmp_path, program):
     private, public = key_files(tmp_path)
     text = {
         "flow": "from operable.flow.audit.log import append\nappend(sys.argv[1], {'execution_id': 'e'})\n",
-        "host": "from operable.host.audit.chain import Audit\n"
+        "host": "from operable.gate.audit.chain import Audit\n"
         "Audit(sys.argv[1], actor='a').record('x', subject={'kind': 'test'})\n",
     }[program]
     path = tmp_path / "log"

@@ -14,20 +14,20 @@ from operable import lazily
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from operable.gate.approvals import Ask as Ask
+    from operable.gate.approvals import Decision as Decision
+    from operable.gate.approvals import answer_ask as answer_ask
+    from operable.gate.approvals import pending_asks as pending_asks
+    from operable.gate.audit.chain import verify_audit as verify_audit
+    from operable.gate.policy.policy_file import load_policy as load_policy
+    from operable.gate.policy.policy_file import rules as rules
+    from operable.gate.policy.rules import Policy as Policy
     from operable.host.agent_cli import AgentCliHandle as AgentCliHandle
     from operable.host.agent_cli import Completion as Completion
     from operable.host.agent_cli import complete as complete
     from operable.host.agent_cli import define_agent_cli as define_agent_cli
     from operable.host.arm import Message as Message
-    from operable.host.audit.chain import verify_audit as verify_audit
     from operable.host.continuation import Conversations as Conversations
-    from operable.host.policy.policy_file import load_policy as load_policy
-    from operable.host.policy.policy_file import rules as rules
-    from operable.host.policy.rules import Policy as Policy
-    from operable.host.session.approvals import Ask as Ask
-    from operable.host.session.approvals import Decision as Decision
-    from operable.host.session.approvals import answer_ask as answer_ask
-    from operable.host.session.approvals import pending_asks as pending_asks
     from operable.host.session.context import Limits as Limits
     from operable.host.session.log_files import Record as Record
     from operable.host.session.log_files import read_log as read_log
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AgentCliHandle": "operable.host.agent_cli",
-    "Ask": "operable.host.session.approvals",
+    "Ask": "operable.gate.approvals",
     "Completion": "operable.host.agent_cli",
     "Conversations": "operable.host.continuation",
-    "Decision": "operable.host.session.approvals",
+    "Decision": "operable.gate.approvals",
     "Limits": "operable.host.session.context",
     "Message": "operable.host.arm",
-    "Policy": "operable.host.policy.rules",
+    "Policy": "operable.gate.policy.rules",
     "Record": "operable.host.session.log_files",
     "Registry": "operable.host.session.registry",
     "Said": "operable.host.session.transcript",
@@ -56,14 +56,14 @@ _HOMES = {
     "SyncSession": "operable.host.sync",
     "Turn": "operable.host.session.turn",
     "TurnResult": "operable.host.session.turn",
-    "answer_ask": "operable.host.session.approvals",
+    "answer_ask": "operable.gate.approvals",
     "complete": "operable.host.agent_cli",
     "define_agent_cli": "operable.host.agent_cli",
-    "load_policy": "operable.host.policy.policy_file",
-    "pending_asks": "operable.host.session.approvals",
+    "load_policy": "operable.gate.policy.policy_file",
+    "pending_asks": "operable.gate.approvals",
     "read_log": "operable.host.session.log_files",
-    "rules": "operable.host.policy.policy_file",
-    "verify_audit": "operable.host.audit.chain",
+    "rules": "operable.gate.policy.policy_file",
+    "verify_audit": "operable.gate.audit.chain",
 }
 
 __all__ = [

@@ -12,8 +12,8 @@ from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from operable.gate.approvals import Ask
 from operable.host.arm import Message
-from operable.host.session.approvals import Ask
 from operable.host.session.log_files import Record, read_log
 from operable.host.session.session import Session
 from operable.host.session.turn import Turn, TurnResult

@@ -9,11 +9,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from operable.gate.approvals import Decision, answer_ask, pending_asks
+from operable.gate.audit.chain import verify_audit
+from operable.gate.policy.pattern import ASK
+from operable.gate.policy.rules import Policy
 from operable.host.arms.json_stream import ARM as JSON_STREAM
-from operable.host.audit.chain import verify_audit
-from operable.host.policy.pattern import ASK
-from operable.host.policy.rules import Policy
-from operable.host.session.approvals import Decision, answer_ask, pending_asks
 from operable.host.session.registry import ALIVE, Registry
 from operable.host.start.assembly import Start, start_session
 from operable.kernel.errors import Fail

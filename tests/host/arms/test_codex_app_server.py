@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from operable.gate.policy.policy_file import rules
 from operable.host.arm import (
     Answer,
     CallWithdrawn,
@@ -16,7 +17,6 @@ from operable.host.arm import (
 )
 from operable.host.arms.codex_app_server import ARM
 from operable.host.policy.judged_question import call_of
-from operable.host.policy.policy_file import rules
 from operable.wire.events import (
     CANCELLED,
     COMPLETED,

@@ -7,8 +7,8 @@ from typing import ClassVar
 import msgspec
 import pytest
 
+from operable.gate.audit.chain import Audit
 from operable.host import define_agent_cli
-from operable.host.audit.chain import Audit
 from operable.host.http.access import authorization, same_host
 from operable.host.start.placement import Placing
 from operable.kernel.errors import Fail

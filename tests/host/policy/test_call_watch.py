@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from operable.gate.approvals import Ask, Decision
+from operable.gate.audit.chain import Audit, verify_audit
+from operable.gate.policy.pattern import ASK
+from operable.gate.policy.policy_file import rules
 from operable.host.arm import CallRevised, LateCall
 from operable.host.arms.acp import ARM as ACP
-from operable.host.audit.chain import Audit, verify_audit
 from operable.host.conversation import Conversation
 from operable.host.policy.gate import Gate
-from operable.host.policy.pattern import ASK
-from operable.host.policy.policy_file import rules
-from operable.host.session.approvals import Ask, Decision
 from operable.kernel.catalogue import load as load_entry
 from operable.proc.spawn import prepare
 from operable.testing.cassettes import load

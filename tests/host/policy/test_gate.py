@@ -5,10 +5,10 @@ import asyncio
 import msgspec
 import pytest
 
-from operable.host.audit.chain import Audit, verify_audit
+from operable.gate.approvals import Ask, Decision
+from operable.gate.audit.chain import Audit, verify_audit
+from operable.gate.policy.policy_file import rules
 from operable.host.policy.gate import Gate
-from operable.host.policy.policy_file import rules
-from operable.host.session.approvals import Ask, Decision
 from operable.wire.events import AgentError, AgentPrompt, Choice, TextDelta, ToolCall, ToolResult
 from tests.host.scene import session, steps
 from tests.requirement import requirement

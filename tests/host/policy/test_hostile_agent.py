@@ -8,11 +8,11 @@ import sys
 import msgspec
 import pytest
 
+from operable.gate.approvals import Decision
+from operable.gate.audit.chain import verify_audit
+from operable.gate.policy.policy_file import rules
 from operable.host.arm import Opening
 from operable.host.arms.acp import ARM as ACP
-from operable.host.audit.chain import verify_audit
-from operable.host.policy.policy_file import rules
-from operable.host.session.approvals import Decision
 from operable.proc.spawn import prepare
 from operable.wire.events import AgentError, AgentPrompt, Notice, TextDelta
 from tests.host.scene import limits, session

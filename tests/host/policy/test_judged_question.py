@@ -8,8 +8,8 @@ import os
 
 import pytest
 
-from operable.host.policy.policy_file import rules
-from operable.host.session.approvals import Decision
+from operable.gate.approvals import Decision
+from operable.gate.policy.policy_file import rules
 from operable.proc.spawn import prepare
 from operable.wire.events import AgentPrompt, ToolCall
 from tests.host.policy.test_hostile_agent import play

@@ -10,13 +10,13 @@ from itertools import product
 
 import pytest
 
+from operable.gate.approvals import ApprovalQueue, Ask, Decision
+from operable.gate.audit.chain import Audit
+from operable.gate.policy.pattern import ALLOW, ASK, DENY
+from operable.gate.policy.policy_file import policy_from, rules
+from operable.gate.policy.rules import Policy, PolicyRule
 from operable.host.arm import ClientCall
-from operable.host.audit.chain import Audit
 from operable.host.policy.gate import Gate
-from operable.host.policy.pattern import ALLOW, ASK, DENY
-from operable.host.policy.policy_file import policy_from, rules
-from operable.host.policy.rules import Policy, PolicyRule
-from operable.host.session.approvals import ApprovalQueue, Ask, Decision
 from operable.host.session.client_methods import ClientMethods
 from operable.proc.spawn import prepare
 from operable.wire.events import AgentPrompt, ToolCall

@@ -6,11 +6,11 @@ import os
 import msgspec
 import pytest
 
+from operable.gate.approvals import ApprovalQueue
+from operable.gate.audit.chain import Audit
+from operable.gate.policy.policy_file import rules
 from operable.host.arm import ClientCall
-from operable.host.audit.chain import Audit
 from operable.host.policy.gate import Gate
-from operable.host.policy.policy_file import rules
-from operable.host.session.approvals import ApprovalQueue
 from operable.host.session.client_methods import ClientMethods
 from operable.kernel.redact import Known
 from operable.proc.spawn import prepare

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from operable.gate.policy.policy_file import rules
 from operable.host.arms.acp import ARM as ACP
 from operable.host.arms.json_stream import ARM as JSON_STREAM
 from operable.host.arms.print import ARM as PRINT
-from operable.host.policy.policy_file import rules
 from operable.host.session.log_files import read_log
 from operable.host.start.assembly import start_session
 from operable.kernel.errors import Fail

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from operable.host.policy.rules import Policy
+from operable.gate.policy.rules import Policy
 from operable.host.session.context import Limits
 from operable.host.start.options import StartOptions, resolve_options, start_options
 from operable.kernel.errors import Fail

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from operable.host.policy.policy_file import rules
+from operable.gate.policy.policy_file import rules
 from operable.host.start.own_permissions import refuse_own_permissions
 from operable.kernel.errors import Fail
 from tests.cli.agents import Scene, steps

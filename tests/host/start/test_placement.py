@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from operable.gate.audit.chain import Audit, verify_audit
 from operable.host import define_agent_cli
-from operable.host.audit.chain import Audit, verify_audit
 from operable.host.start.placement import (
     Placing,
     _attempted,

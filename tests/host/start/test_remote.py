@@ -6,12 +6,12 @@ import os
 import msgspec
 import pytest
 
+from operable.gate.audit.chain import Audit
+from operable.gate.policy.pattern import ALLOW
+from operable.gate.policy.rules import Policy
 from operable.host import define_agent_cli
 from operable.host.arms.json_stream import ARM as JSON_STREAM
 from operable.host.arms.print import ARM as PRINT
-from operable.host.audit.chain import Audit
-from operable.host.policy.pattern import ALLOW
-from operable.host.policy.rules import Policy
 from operable.host.start.placement import Placing, needed, place, vault_of
 from operable.host.start.remote import admit, key_reference, place_elsewhere
 from operable.host.start.secret_delivery import Delivered

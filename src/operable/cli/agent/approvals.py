@@ -13,9 +13,9 @@ import msgspec
 
 from operable.cli.agent.events import AgentAdapter, AgentAnswer, AgentApproval, AgentQuestion
 from operable.cli.agent.manifests import discovery, find, json_file
+from operable.gate.approvals import Ask, Decision, answer_ask, pending_asks
 from operable.host.launch import trust
 from operable.host.launch.discover import DiscoveredManifest
-from operable.host.session.approvals import Ask, Decision, answer_ask, pending_asks
 from operable.host.session.registry import ALIVE, Registry
 from operable.host.start import adapters
 from operable.kernel.errors import Fail

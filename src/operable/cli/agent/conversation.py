@@ -20,10 +20,10 @@ from operable.cli.agent.manifests import handle, options_of, somebody
 from operable.cli.agent.terminal import Screen, settle
 from operable.cli.agent.wire import Said, row
 from operable.cli.variables import variables, warn_of_exposed
+from operable.gate.policy.pattern import ASK
+from operable.gate.policy.policy_file import load_policy, rules
+from operable.gate.policy.rules import Policy
 from operable.host.arm import Message
-from operable.host.policy.pattern import ASK
-from operable.host.policy.policy_file import load_policy, rules
-from operable.host.policy.rules import Policy
 from operable.host.session.context import Limits
 from operable.host.session.log_files import read_log
 from operable.host.session.registry import Registry, SessionHome

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from operable.host.session.approvals import Ask, needs_option
+from operable.gate.approvals import Ask, needs_option
 from operable.kernel.errors import Fail
 from operable.tool.human.mode import cell
 from operable.wire import events as e
@@ -81,7 +81,7 @@ def _brief(value: Any) -> str:
 
 
 # The person at the terminal answers what an agent asks: yes, no, for the whole session, or one of its own options.
-# The question is in the session's approval queue (`operable.host.session.approvals`), so another process may be faster;
+# The question is in the session's approval queue (`operable.gate.approvals`), so another process may be faster;
 # its answer is then reported. Nothing is picked for the person: an agent that offers no plain one-time permission has
 # its options shown, and one must be named.
 def settle(session: SyncSession, question_id: str, context: Context, screen: Screen) -> None:

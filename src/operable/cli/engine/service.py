@@ -149,7 +149,7 @@ def _checked(policy: str | None) -> str | None:
     """The path of a policy that can be read. Raises Fail before anything starts."""
     if policy is None:
         return None
-    from operable.host.policy.policy_file import load_policy
+    from operable.gate.policy.policy_file import load_policy
 
     path = os.path.abspath(policy)
     load_policy(path)

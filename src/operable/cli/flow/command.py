@@ -157,7 +157,7 @@ class FlowCall:
         """What the operation gets: the manifest itself, and the rules of a file."""
         found = dict(self._values)
         if "policy" in found:
-            from operable.host.policy.policy_file import load_policy
+            from operable.gate.policy.policy_file import load_policy
 
             found["policy"] = load_policy(found["policy"])
         if "manifest" in found:

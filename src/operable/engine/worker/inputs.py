@@ -90,9 +90,9 @@ class AttemptInputs:
     def _rules(self, document: Json) -> Any:
         from dataclasses import replace
 
-        from operable.host.policy.pattern import ASK
-        from operable.host.policy.policy_file import load_policy
-        from operable.host.policy.rules import Policy
+        from operable.gate.policy.pattern import ASK
+        from operable.gate.policy.policy_file import load_policy
+        from operable.gate.policy.rules import Policy
 
         rules = Policy(default=ASK) if self._policy is None else load_policy(self._policy)
         timeout = document["approval"]["timeout_s"]
@@ -100,7 +100,7 @@ class AttemptInputs:
 
     async def _answer(self, run_id: str, ask: Any, text: str) -> Any:
         """Wait for the answer of a person. The host ends the wait at the question's limit, or when it is moot."""
-        from operable.host.session.approvals import Decision
+        from operable.gate.approvals import Decision
 
         timeout = max(1.0, ask.expires_at / 1000 - time.time())
         try:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from operable.flow.manifest.lint import Json, Lint, Sighting, block, places, text
-from operable.host.policy.shell.command_line import given_script, simple_commands
-from operable.host.policy.shell.programs import SHELLS
+from operable.gate.policy.shell.command_line import given_script, simple_commands
+from operable.gate.policy.shell.programs import SHELLS
 
 _LIMIT = 20_000  # characters of a script that are read
 _DEPTH = 4  # shells within shells
@@ -76,7 +76,7 @@ _HINT = 'add "approval": {"policy": "manual"}'
 # Commands that destroy: what a word list says about a command line or a shell script.
 # A list of patterns over words, not a sandbox: it finds what people write in the open. Wrappers (`sudo`, `env`,
 # `timeout`) are looked through, and so are scripts that are given to a shell or a SQL client. What a shell line runs is
-# read by `operable.host.policy.shell.command_line`, as for the rules of agents.
+# read by `operable.gate.policy.shell.command_line`, as for the rules of agents.
 def destruction(words: Sequence[str], stdin: str | None = None, depth: int = 0) -> str | None:
     """What this command line destroys ("removes files"), if the list knows it."""
     words = _unwrapped(words)

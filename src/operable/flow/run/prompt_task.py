@@ -29,9 +29,9 @@ from operable.wire.events import AgentError, TextDelta, TurnEnd, UsageUpdate
 
 if TYPE_CHECKING:
     from operable.flow.run.options import ExecOptions
+    from operable.gate.approvals import Ask
+    from operable.gate.policy.rules import Policy
     from operable.host.agent_cli import AgentCliHandle
-    from operable.host.policy.rules import Policy
-    from operable.host.session.approvals import Ask
     from operable.host.sync import SyncSession
 
 DEFAULT_AGENT = "operable-agent"
@@ -204,9 +204,9 @@ def find_agent(name: str, workspace: str) -> "AgentCliHandle":
 
 def _rules(task: Mapping[str, Any], policy: "Policy | str | None") -> "Policy":
     """The caller's rules; for a task that only plans or reads, nothing that changes anything."""
-    from operable.host.policy.pattern import DENY
-    from operable.host.policy.policy_file import load_policy, rules
-    from operable.host.policy.rules import Policy
+    from operable.gate.policy.pattern import DENY
+    from operable.gate.policy.policy_file import load_policy, rules
+    from operable.gate.policy.rules import Policy
 
     chosen = load_policy(policy) if isinstance(policy, str) else policy or Policy()
     intent = task.get("intent") or {}

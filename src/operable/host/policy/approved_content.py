@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from operable.host.policy.tool_arguments import is_content, spelled
-from operable.host.policy.tool_call import Facts
+from operable.gate.policy.tool_arguments import is_content, spelled
+from operable.gate.policy.tool_call import Facts
 from operable.wire.events import change_digest
 
 _WHOLE: Final = frozenset(

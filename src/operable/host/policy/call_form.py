@@ -15,15 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from operable.host.policy.pattern import arguments_of
-from operable.host.policy.tool_arguments import (
+from operable.gate.policy.pattern import arguments_of
+from operable.gate.policy.tool_arguments import (
     is_content,
     is_decoration,
     member_name,
     role_of,
     strings_in,
 )
-from operable.host.policy.tool_call import Facts
+from operable.gate.policy.tool_call import Facts
 from operable.wire.events import change_digest
 
 TOOL, TITLE = "its tool", "its title"
@@ -59,7 +59,7 @@ class Form:
 
     @classmethod
     def of(cls, facts: Facts) -> "Form":
-        from operable.host.policy.shell.command_line import plain_script
+        from operable.gate.policy.shell.command_line import plain_script
 
         lines = frozenset(plain_script(line) or line for line in facts.lines)
         members: dict[str, tuple[Any, ...]] = {}

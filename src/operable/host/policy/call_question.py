@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from operable.gate.approvals import Decision, argument_digest
+from operable.gate.policy.pattern import ALLOW, DENY, parse
+from operable.gate.policy.rules import Ruling
+from operable.gate.policy.tool_call import Facts
 from operable.host.policy.call_form import TITLE, TOOL, Form
 from operable.host.policy.judged_question import FactsOf, JudgedQuestion, reported_call
-from operable.host.policy.pattern import ALLOW, DENY, parse
-from operable.host.policy.rules import Ruling
-from operable.host.policy.tool_call import Facts
-from operable.host.session.approvals import Decision, argument_digest
 from operable.wire.events import ToolCall
 
 Judge = Callable[[Facts], Ruling]

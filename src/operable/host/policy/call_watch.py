@@ -14,6 +14,10 @@ a success would have raised is kept: it is raised if the agent reports the succe
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from operable.gate.approvals import Decision
+from operable.gate.policy.pattern import ALLOW
+from operable.gate.policy.rules import Ruling
+from operable.gate.policy.tool_call import Facts, JudgedCall
 from operable.host.policy.call_form import TITLE, Form
 from operable.host.policy.call_question import (
     CallQuestion,
@@ -23,10 +27,6 @@ from operable.host.policy.call_question import (
     shown,
 )
 from operable.host.policy.judged_question import FactsOf, JudgedQuestion, reported_call
-from operable.host.policy.pattern import ALLOW
-from operable.host.policy.rules import Ruling
-from operable.host.policy.tool_call import Facts, JudgedCall
-from operable.host.session.approvals import Decision
 from operable.wire.events import MUTATING_KINDS, ToolCall, ToolResult
 
 # What changes something, and what is unknown.

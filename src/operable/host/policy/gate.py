@@ -13,18 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
-from operable.host.audit.chain import Audit
-from operable.host.policy.agent_path import ANYWHERE, AgentPaths
+from operable.gate.approvals import Ask, Decision, argument_digest, needs_option
+from operable.gate.audit.chain import Audit
+from operable.gate.policy.agent_path import ANYWHERE, AgentPaths
+from operable.gate.policy.pattern import ALLOW, ASK, DENY, parse
+from operable.gate.policy.rules import Policy, PolicyRule, Ruling
+from operable.gate.policy.tool_arguments import strings_in
+from operable.gate.policy.tool_call import Facts, JudgedCall
+from operable.gate.policy.tool_map import ToolMap
 from operable.host.policy.approved_content import shown_content
 from operable.host.policy.call_watch import UNANSWERED, UNASKED, Alarm, CallWatch
 from operable.host.policy.judged_question import Grants, JudgedQuestion, Thing, reported_call, things
-from operable.host.policy.pattern import ALLOW, ASK, DENY, parse
-from operable.host.policy.rules import Policy, PolicyRule, Ruling
 from operable.host.policy.session_record import SessionRecord
-from operable.host.policy.tool_arguments import strings_in
-from operable.host.policy.tool_call import Facts, JudgedCall
-from operable.host.policy.tool_map import ToolMap
-from operable.host.session.approvals import Ask, Decision, argument_digest, needs_option
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, Redactor
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult

@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from operable.gate.approvals import argument_digest
+from operable.gate.policy.tool_arguments import is_decoration, member_name, role_of
+from operable.gate.policy.tool_call import Facts, JudgedCall
 from operable.host.policy.approved_content import ApprovedContent, approved_contents
 from operable.host.policy.call_form import Form
-from operable.host.policy.tool_arguments import is_decoration, member_name, role_of
-from operable.host.policy.tool_call import Facts, JudgedCall
-from operable.host.session.approvals import argument_digest
 from operable.wire.events import AgentPrompt, ToolCall, change_digest
 
 FactsOf = Callable[[JudgedCall], Facts]
@@ -227,7 +227,7 @@ def things(facts: Facts) -> list[Thing]:
     if kind in _FILES and facts.paths.known:
         return [(kind, path, "") for path in dict.fromkeys(facts.paths.stated)]
     if kind == "execute" and facts.command.known:
-        from operable.host.policy.shell.command_line import plain_script
+        from operable.gate.policy.shell.command_line import plain_script
 
         lines = dict.fromkeys(plain_script(line) or line for line in facts.command.stated)
         # Several lines or folders for one call: which of them will run, and where, is not known.

@@ -2,7 +2,7 @@
 
 A record of something that begins is on disk before the method returns; `Fail` means that it must not begin. What an agent
 reports of its own calls is due with the next record or with `flush`, which comes before the agent gets another word.
-The form of a record is that of `operable.host.audit.chain`; here is which records a session has.
+The form of a record is that of `operable.gate.audit.chain`; here is which records a session has.
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from operable.host.audit.chain import Audit, OpenRecord
+from operable.gate.approvals import Decision, argument_digest
+from operable.gate.audit.chain import Audit, OpenRecord
 from operable.host.policy.judged_question import JudgedQuestion
-from operable.host.session.approvals import Decision, argument_digest
 from operable.wire.events import AgentPrompt, ToolCall, ToolResult, TurnEnd
 
 _SESSION, _TURN = "session", "turn"

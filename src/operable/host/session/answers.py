@@ -7,10 +7,10 @@ is never sent after a cancel (real agents were seen to run a command that was al
 from collections.abc import Callable
 from typing import Any
 
+from operable.gate.approvals import Ask, Decision
 from operable.host.arm import Answer, CallRevised, CallWithdrawn, ClientCall, LateCall
 from operable.host.policy.call_watch import Alarm
 from operable.host.policy.gate import unjudged
-from operable.host.session.approvals import Ask, Decision
 from operable.host.session.client_methods import DENIED
 from operable.host.session.context import SessionContext
 from operable.host.session.turn_table import TurnInput

@@ -20,12 +20,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from operable.gate.approvals import ApprovalQueue, Ask
+from operable.gate.audit.chain import UNRECORDED, OpenRecord
+from operable.gate.policy.agent_path import ANYWHERE
+from operable.gate.policy.shell.command_context import with_variables
 from operable.host.arm import ClientCall
-from operable.host.audit.chain import UNRECORDED, OpenRecord
-from operable.host.policy.agent_path import ANYWHERE
 from operable.host.policy.gate import UNJUDGED, Gate
-from operable.host.policy.shell.command_context import with_variables
-from operable.host.session.approvals import ApprovalQueue, Ask
 from operable.host.session.terminals import ClientTerminal
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
@@ -377,7 +377,7 @@ def _argv(params: Mapping[str, Any]) -> tuple[tuple[str, ...], str]:
         raise _RefusedError(INVALID, "command or args have a NUL character")
     if not words and shutil.which(command) is None:
         return ("/bin/sh", "-c", command), command
-    from operable.host.policy.shell.command_line import is_system_shell
+    from operable.gate.policy.shell.command_line import is_system_shell
 
     # A bare name is looked up on the host, here and once: what is judged is what runs, whatever is in the workspace.
     program = (shutil.which(command) or command) if is_system_shell(command) else command

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from operable.gate.approvals import ApprovalQueue
 from operable.host.policy.gate import UNJUDGED, Gate
-from operable.host.session.approvals import ApprovalQueue
 from operable.host.session.client_methods import ClientMethods
 from operable.host.session.link import AgentLink
 from operable.host.session.log import SessionLog

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from operable.host.audit.chain import Audit
+from operable.gate.audit.chain import Audit
 from operable.host.session.log import SessionLog
 from operable.host.session.log_files import POLL_INTERVAL, FileCursor, Record
 from operable.kernel.errors import Fail

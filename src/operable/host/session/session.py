@@ -15,9 +15,9 @@ from collections.abc import AsyncIterator, Callable
 from types import TracebackType
 from typing import Any, Self
 
+from operable.gate.approvals import Ask, Decision
 from operable.host.arm import CallRevised, Happening, Message, NeedsAuth, Noise, Opened, PeerError
 from operable.host.session.answers import ACTS, Answering
-from operable.host.session.approvals import Ask, Decision
 from operable.host.session.context import ALARMING, SessionContext
 from operable.host.session.link import (
     AgentLink,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from operable.gate.approvals import Ask
 from operable.host.arm import Message
-from operable.host.session.approvals import Ask
 from operable.host.session.context import Consequence, Exceeded, SessionContext
 from operable.host.session.registry import timestamp
 from operable.host.session.turn import Turn

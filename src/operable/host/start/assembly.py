@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from operable.gate.approvals import TIMEOUT, ApprovalQueue, OnAsk
+from operable.gate.policy.pattern import ASK
+from operable.gate.policy.rules import Policy
 from operable.host.arm import Arm, Opening
 from operable.host.policy.gate import Gate
-from operable.host.policy.pattern import ASK
-from operable.host.policy.rules import Policy
-from operable.host.session.approvals import TIMEOUT, ApprovalQueue, OnAsk
 from operable.host.session.client_methods import ClientMethods, Confine
 from operable.host.session.context import Budget, Limits, SessionContext
 from operable.host.session.link import AgentLink, Connect, Spawn, no_process

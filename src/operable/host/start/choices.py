@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 import operable
+from operable.gate.policy.pattern import ALLOW
+from operable.gate.policy.rules import EVERYTHING, Policy, PolicyRule
+from operable.gate.policy.tool_map import ToolMap
 from operable.host import arms
 from operable.host.arm import Arm, Opening
-from operable.host.policy.pattern import ALLOW
-from operable.host.policy.rules import EVERYTHING, Policy, PolicyRule
-from operable.host.policy.tool_map import ToolMap
 from operable.host.session.context import Limits
 from operable.host.start.options import StartOptions
 from operable.kernel.catalogue import load, names, unknown

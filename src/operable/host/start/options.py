@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from operable.gate.approvals import OnAsk
+from operable.gate.policy.pattern import ASK
+from operable.gate.policy.policy_file import load_policy
+from operable.gate.policy.rules import Policy
 from operable.host.peer import pairs
-from operable.host.policy.pattern import ASK
-from operable.host.policy.policy_file import load_policy
-from operable.host.policy.rules import Policy
-from operable.host.session.approvals import OnAsk
 from operable.host.session.context import Limits
 from operable.kernel.errors import Fail
 from operable.proc.environment import secret_values

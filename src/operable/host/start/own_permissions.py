@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from operable.host.policy.rules import Policy
+from operable.gate.policy.rules import Policy
 from operable.host.start.choices import quirks_of
 from operable.host.start.placement import expanded_path
 from operable.kernel.errors import Fail

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from operable.host.audit.chain import Audit
+from operable.gate.audit.chain import Audit
 from operable.host.launch.places import plain
 from operable.host.session.registry import workspace_slug
 from operable.host.start.choices import quirks_of

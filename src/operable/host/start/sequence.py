@@ -11,15 +11,15 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from operable.gate.audit.chain import Audit
+from operable.gate.policy.agent_path import ANYWHERE
+from operable.gate.policy.rules import Policy
 from operable.host.arm import Arm
-from operable.host.audit.chain import Audit
 from operable.host.http.access import authorization, remote_address
 from operable.host.http.transport import Remote
 from operable.host.launch.doctor import rights
 from operable.host.launch.readiness import Launch, ReadyProgram, areadiness
 from operable.host.launch.step import SecretStore
-from operable.host.policy.agent_path import ANYWHERE
-from operable.host.policy.rules import Policy
 from operable.host.session.registry import Registry
 from operable.host.session.session import Session
 from operable.host.start import drift
