@@ -12,12 +12,12 @@ from operable.cli.engine import people
 from operable.cli.engine.events import EngineJob, EngineRun, EngineStatus, EngineWorker
 from operable.cli.engine.options import EngineOptions
 from operable.cli.flow.input import addressed
+from operable.engine.lifecycle.identifiers import trace_id_of
 from operable.engine.place import EnginePlace, engine_place
 from operable.engine.schedule.cron import CronSchedule
 from operable.engine.store import queries
 from operable.engine.store.database import StoreConnection, shown_address
 from operable.engine.store.rows import Approval, Definition, Run, WorkerRow, find_definition
-from operable.engine.view.spans import trace_id_of
 from operable.engine.worker.definitions import AppliedJobs
 from operable.engine.worker.lease import FileLease
 from operable.flow.manifest.schedules import moment

@@ -38,3 +38,13 @@ def read_ticket(ticket: str) -> tuple[str, int]:
     if not separator:
         raise ValueError(f"{ticket!r} is not a ticket")
     return run_id, int(wake)
+
+
+def trace_id_of(run_id: str) -> str:
+    """32 hexadecimal digits, the form of W3C."""
+    return hashlib.sha256(f"trace {run_id}".encode()).hexdigest()[:32]
+
+
+def span_id_of(name: str) -> str:
+    """16 hexadecimal digits; a run, an attempt and a turn have one name each."""
+    return hashlib.sha256(f"span {name}".encode()).hexdigest()[:16]

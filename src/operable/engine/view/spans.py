@@ -1,4 +1,4 @@
-"""Spans of runs and attempts for OpenTelemetry, where the user has an exporter.
+"""Spans of runs, attempts, turns of agents and their tool calls for OpenTelemetry, where the user has an exporter.
 
 Nothing is imported unless a variable names a collector (`OTEL_EXPORTER_OTLP_ENDPOINT`, or the one for traces). Then the
 standard variables decide about the rest: headers, limits, resource, sampling. A collector that does not answer delays
@@ -6,29 +6,26 @@ nothing: spans are sent by a thread of the SDK, and dropped when its queue is fu
 
 The ids of a trace and of its spans follow from the run. So an attempt that one worker made and the end that another
 recorded are one trace, and `trace_id_of` says which, without a lookup. A triggered run is a trace of its own, with a link.
+Whether a trace is sampled is decided once, about the run: a part of a trace is of no use.
 """
 
-import hashlib
 import os
 import threading
+import time
 from collections.abc import Mapping
 from typing import Any
 
+from operable.engine.lifecycle.identifiers import span_id_of, trace_id_of
 from operable.engine.lifecycle.states import OUTCOMES
 from operable.engine.store.rows import Definition, Run
+from operable.engine.view.attempt_trace import AttemptTrace, TracedCall, TracedTurn
 from operable.kernel.errors import Fail
+from operable.wire.events import COMPLETED
 
 _VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+_MILLISECOND = 1_000_000  # in nanoseconds, the unit of spans
+_CALL_ID = 200  # characters
 _FLUSH = 5_000  # milliseconds that the last spans have when a worker ends
-
-
-def trace_id_of(run_id: str) -> str:
-    """32 hexadecimal digits, the form of W3C."""
-    return hashlib.sha256(f"trace {run_id}".encode()).hexdigest()[:32]
-
-
-def span_id_of(name: str) -> str:
-    return hashlib.sha256(f"span {name}".encode()).hexdigest()[:16]
 
 
 def open_spans(environment: Mapping[str, str]) -> "RunSpans | None":
@@ -76,7 +73,39 @@ class RunSpans:
         }
         name = f"attempt {number} of {definition.document['name']}"
         failed = None if end.state == "succeeded" else str(end.reason or end.state)
-        self._write(name, run.run_id, f"{run.run_id}#{number}", times, attributes, failed=failed, child=True)
+        nanoseconds = times[0] * _MILLISECOND, times[1] * _MILLISECOND
+        key = f"{run.run_id}#{number}"
+        self._write(name, run.run_id, key, nanoseconds, attributes, failed=failed, under=run.run_id)
+
+    def turns(self, trace: AttemptTrace) -> None:
+        """The turns of an attempt's agent, and below each its tool calls. The names are those of OpenTelemetry."""
+        now = time.time_ns()
+        for index, turn in enumerate(trace.turns, 1):
+            key, ended = f"{trace.key}/{index}", turn.ended or now
+            self._write(
+                f"invoke_agent {turn.agent}",
+                trace.run_id,
+                key,
+                (turn.began, ended),
+                _turn_attributes(turn),
+                failed=None if turn.reason == COMPLETED else turn.reason or "it did not end",
+                under=trace.key,
+            )
+            for number, call in enumerate(turn.calls.values(), 1):
+                self._write(
+                    f"execute_tool {call.name}",
+                    trace.run_id,
+                    f"{key}/{number}",
+                    (call.began, call.ended or ended),
+                    _call_attributes(call),
+                    failed="it has no result" if call.ended is None else call.failed,
+                    under=key,
+                )
+
+    def is_sampled(self, run_id: str) -> bool:
+        """Whether the trace of a run is recorded, as OTEL_TRACES_SAMPLER says."""
+        decided = self._provider.sampler.should_sample(None, int(trace_id_of(run_id), 16), "run")
+        return bool(decided.decision.is_sampled())  # type: ignore[no-untyped-call]
 
     def run(self, run: Run, definition: Definition) -> None:
         """One run that ended."""
@@ -89,9 +118,11 @@ class RunSpans:
             "operable.attempts": run.attempts,
         }
         failed = str(run.reason or run.state) if OUTCOMES.get(run.state) == "failure" else None
-        times = (run.created_at, run.ended_at or run.changed_at)
+        times = run.created_at * _MILLISECOND, (run.ended_at or run.changed_at) * _MILLISECOND
         name = str(definition.document["name"])
-        self._write(name, run.run_id, run.run_id, times, attributes, failed=failed, parent=run.parent_run_id)
+        self._write(
+            name, run.run_id, run.run_id, times, attributes, failed=failed, triggered_by=run.parent_run_id
+        )
 
     def close(self) -> None:
         self._provider.force_flush(_FLUSH)
@@ -106,39 +137,65 @@ class RunSpans:
         attributes: Mapping[str, Any],
         *,
         failed: str | None,
-        child: bool = False,
-        parent: str | None = None,
+        under: str | None = None,
+        triggered_by: str | None = None,
     ) -> None:
+        """`key` is what the span's id follows from, `under` the key of its parent. Times are nanoseconds."""
         from opentelemetry import trace
 
-        context = trace.set_span_in_context(_remote(run_id)) if child else None
-        links = [trace.Link(_remote(parent).get_span_context())] if parent else []
+        context = None if under is None else trace.set_span_in_context(self._remote(run_id, under))
+        links = (
+            [trace.Link(self._remote(triggered_by, triggered_by).get_span_context())] if triggered_by else []
+        )
         self._ids.choose(trace_id_of(run_id), span_id_of(key))
         span = self._tracer.start_span(
             name,
             context=context,
-            start_time=times[0] * 1_000_000,
+            start_time=times[0],
             attributes={name: value for name, value in attributes.items() if value is not None},
             links=links,
         )
         if failed is not None:
             span.set_status(trace.Status(trace.StatusCode.ERROR, failed))
-        span.end(end_time=max(times) * 1_000_000)
+        span.end(end_time=max(times))
+
+    def _remote(self, run_id: str, key: str) -> Any:
+        """A span of a run, which another worker may write, or has written."""
+        from opentelemetry import trace
+
+        flags = trace.TraceFlags(
+            trace.TraceFlags.SAMPLED if self.is_sampled(run_id) else trace.TraceFlags.DEFAULT
+        )
+        ids = int(trace_id_of(run_id), 16), int(span_id_of(key), 16)
+        return trace.NonRecordingSpan(trace.SpanContext(*ids, is_remote=True, trace_flags=flags))
+
+
+def _turn_attributes(turn: TracedTurn) -> dict[str, Any]:
+    usage = turn.usage
+    return {
+        "gen_ai.operation.name": "invoke_agent",
+        "gen_ai.agent.name": turn.agent,
+        "gen_ai.response.finish_reasons": None if turn.reason is None else (turn.reason,),
+        "gen_ai.usage.input_tokens": None if usage is None else usage.input_tokens,
+        "gen_ai.usage.output_tokens": None if usage is None else usage.output_tokens,
+        "operable.cost_usd": None if usage is None else usage.cost_usd,
+        "operable.tool_calls": turn.count,
+    }
+
+
+def _call_attributes(call: TracedCall) -> dict[str, Any]:
+    return {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": call.name,
+        "gen_ai.tool.call.id": call.call_id[:_CALL_ID],
+        "operable.tool.kind": call.kind,
+    }
 
 
 def _names_service() -> bool:
     return "OTEL_SERVICE_NAME" in os.environ or "service.name" in os.environ.get(
         "OTEL_RESOURCE_ATTRIBUTES", ""
     )
-
-
-def _remote(run_id: str) -> Any:
-    """The span of a run, which another worker may write, or has written."""
-    from opentelemetry import trace
-
-    flags = trace.TraceFlags(trace.TraceFlags.SAMPLED)
-    ids = int(trace_id_of(run_id), 16), int(span_id_of(run_id), 16)
-    return trace.NonRecordingSpan(trace.SpanContext(*ids, is_remote=True, trace_flags=flags))
 
 
 class _ChosenIds:

@@ -17,6 +17,7 @@ from operable.engine.store.database import Database
 from operable.engine.store.queries import EarlierResult, earlier_results, find_conversation
 from operable.engine.store.questions import QuestionStore
 from operable.engine.store.runs import StartedAttempt
+from operable.engine.view.attempt_trace import AttemptTrace
 from operable.flow.run.options import ExecOptions
 from operable.kernel.errors import Fail
 
@@ -38,9 +39,13 @@ class AttemptInputs:
         self._database, self._clock = database, clock
         self._worker_id, self._policy = worker_id, policy
 
-    def options(self, started: StartedAttempt, stop: Callable[[], bool]) -> ExecOptions:
+    def options(self, started: StartedAttempt, stop: Callable[[], bool], trace: AttemptTrace) -> ExecOptions:
         document = started.definition.document
-        environment = {"OPERABLE_RUN_ID": started.run.run_id, "OPERABLE_ATTEMPT": str(started.number)}
+        environment = {
+            "OPERABLE_RUN_ID": started.run.run_id,
+            "OPERABLE_ATTEMPT": str(started.number),
+            **trace.environment,
+        }
         earlier = self._earlier(document)
         if document["execution"]["session_target"] == "shell":
             if document["context"]["retrieval"] != "none":
@@ -54,6 +59,7 @@ class AttemptInputs:
             stop=stop,
             policy=self._rules(document),
             on_ask=lambda ask, text: self._answer(started.run.run_id, ask, text),
+            on_turn=trace.begin_turn,
             resume=resume,
             context=_worded(earlier),
         )

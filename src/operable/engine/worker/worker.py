@@ -32,6 +32,7 @@ from operable.engine.store.questions import QuestionStore
 from operable.engine.store.queue import move_queue
 from operable.engine.store.rows import Definition, Run, WorkerRow, find_definition
 from operable.engine.store.runs import AttemptEnd, RunStore, StartedAttempt, wall_clock
+from operable.engine.view.attempt_trace import AttemptTrace
 from operable.engine.view.spans import RunSpans, open_spans
 from operable.engine.worker.attempt import AttemptControl, AttemptResult, execute_attempt, read_files
 from operable.engine.worker.definitions import AppliedJobs
@@ -314,18 +315,20 @@ class Worker:
     def _attempt(self, started: StartedAttempt) -> None:
         run_id = started.run.run_id
         control = AttemptControl(lambda: run_id in self._cancelled, self._abandon.is_set)
+        sampled = self._spans is None or self._spans.is_sampled(run_id)
+        trace = AttemptTrace(run_id, started.number, sampled=sampled)
         try:
-            options = self._insist(lambda: self._inputs.options(started, control.stop))
+            options = self._insist(lambda: self._inputs.options(started, control.stop, trace))
             result = execute_attempt(started, self._caller, self._place.output, control, options)
         except Exception as error:  # noqa: BLE001 - a defect of ours must not leave a run without an end
             reason = f"internal error: {type(error).__name__}: {error}"
             result = AttemptResult(AttemptEnd(AttemptState.FAILED, reason=reason))
         self._insist(lambda: self._inputs.keep(started, result.agent_session_id))
-        ended = self._record(started, result)
+        ended = self._record(started, result, trace)
         if ended is not None and ended.state.is_final:
             self._insist(lambda: self._settle(ended, result.stdout))
 
-    def _record(self, started: StartedAttempt, result: AttemptResult) -> Run | None:
+    def _record(self, started: StartedAttempt, result: AttemptResult, trace: AttemptTrace) -> Run | None:
         """Record the end. Returns None if this worker was taken for dead, and the end of the attempt decided then."""
         run_id, end = started.run.run_id, result.end
         path = os.path.join(self._place.output, end.output_path or "")
@@ -340,6 +343,7 @@ class Worker:
             if self._spans is not None:
                 times = (started.run.changed_at, wall_clock())
                 self._spans.attempt(started.run, started.number, started.definition, times, end)
+                self._spans.turns(trace)
             return run
         except Fail as error:
             if error.code != "ATTEMPT_ENDED":

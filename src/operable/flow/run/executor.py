@@ -314,4 +314,5 @@ class ShellWork:
 
     def verify(self, verify: Mapping[str, Any]) -> TaskResult:
         bound = self._it.bound
-        return process.check(verify, cwd=bound.cwd, environment=bound.environment, enclosure=self._enclosure)
+        environment = {**bound.environment, **self._options.environment}
+        return process.check(verify, cwd=bound.cwd, environment=environment, enclosure=self._enclosure)

@@ -29,5 +29,7 @@ class ExecOptions:
     policy: Any = None  # operable.host.Policy, or the path of one; without it an agent may do nothing that it must ask for
     # Gets a question of an agent that no rule answers, and its text without secrets; returns a decision of the host.
     on_ask: Callable[[Any, str], Any] | None = None
+    # Called with the name of the agent when a turn begins; what it returns gets each event of the turn.
+    on_turn: Callable[[str], Callable[[Any], None]] | None = None
     resume: str | None = None  # the agent's own id of the conversation to go on with
     context: str = ""  # what a prompt begins with: results of earlier runs

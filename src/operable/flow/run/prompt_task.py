@@ -87,10 +87,11 @@ class PromptWork:
 
     def verify(self, verify: Mapping[str, Any]) -> TaskResult:
         it, bound = self._it, self._it.bound
+        environment = {**bound.environment, **self._options.environment}
         with enclosed(
             it.contract, cwd=bound.cwd, base=it.caller.cwd, environment=bound.environment
         ) as enclosure:
-            return process.check(verify, cwd=bound.cwd, environment=bound.environment, enclosure=enclosure)
+            return process.check(verify, cwd=bound.cwd, environment=environment, enclosure=enclosure)
 
     def _turn(self, given: Materialised) -> "_Said":
         from operable.host.start.options import StartOptions
@@ -112,9 +113,12 @@ class PromptWork:
         with self._agent.start_sync(options) as session:
             it.session = {"session_id": session.id, "agent_session_id": None}
             said = _Said()
+            observe = None if chosen.on_turn is None else chosen.on_turn(self._name)
             with _stoppable(session, chosen.stop):
                 for event in session.send(chosen.context + task["prompt"], timeout=timeout):
                     said.hear(event)
+                    if observe is not None:
+                        observe(event)
             it.session["agent_session_id"] = session.agent_session_id
         return said
 

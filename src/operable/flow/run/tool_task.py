@@ -75,7 +75,8 @@ class ToolWork:
 
     def verify(self, verify: Mapping[str, Any]) -> TaskResult:
         bound = self._it.bound
-        return process.check(verify, cwd=bound.cwd, environment=bound.environment, enclosure=TaskEnclosure())
+        environment = {**bound.environment, **self._options.environment}
+        return process.check(verify, cwd=bound.cwd, environment=environment, enclosure=TaskEnclosure())
 
     def _found(self) -> "OfferedCall":
         task, tool = self._it.selected.task, self._tool
