@@ -116,3 +116,33 @@ def test_a_changed_lock_changes_the_stamp(source, tmp_path, monkeypatch):
     monkeypatch.setattr(source, "LOCK", str(lock))
 
     assert source.wanted_stamp() != before
+
+
+@pytest.mark.parametrize(
+    ("failures", "second", "code", "named"),
+    [
+        pytest.param(1, "passes", 0, ["test_unsteady.py::test_again[0]"], id="what passes alone is named"),
+        pytest.param(1, "fails", 1, [], id="what fails again is broken"),
+        pytest.param(6, "passes", 1, [], id="many failures are not run again"),
+    ],
+)
+def test_few_failed_tests_run_once_more(source, tmp_path, monkeypatch, capfd, failures, second, code, named):
+    """A project whose tests fail in their first run."""
+    is_again = f"pathlib.Path(__file__).with_name(f'ran-{{number}}').exists() and {second == 'passes'}"
+    (tmp_path / "test_unsteady.py").write_text(
+        "import pathlib, pytest\n"
+        f"@pytest.mark.parametrize('number', range({failures}), ids=str)\n"
+        f"def test_again(number):\n    ok = {is_again}\n"
+        "    pathlib.Path(__file__).with_name(f'ran-{number}').touch()\n    assert ok\n"
+    )
+    monkeypatch.setattr(source, "ROOT", str(tmp_path))
+    monkeypatch.setattr(source, "PYTHON", sys.executable)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:xdist"]
+    assert subprocess.run(command, cwd=tmp_path, timeout=200, check=False).returncode == source.TESTS_FAILED
+    capfd.readouterr()
+
+    assert source.test_again("-p", "no:xdist", "--costs=x") == code
+
+    shown = capfd.readouterr().err
+    assert re.findall(r"^\[dev\]   (\S+)$", shown, re.MULTILINE) == named
