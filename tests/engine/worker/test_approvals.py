@@ -1,7 +1,13 @@
-"""What a person said yes to is what runs: files, approvers, and silence."""
+"""What a person said yes to is what runs: files, approvers, signatures, and silence."""
 
+import shlex
+import subprocess
 from pathlib import Path
 
+import pytest
+
+from operable.engine.store.questions import SignedAnswer
+from operable.engine.store.runs import RunStore, wall_clock
 from tests.engine.manifests import task
 from tests.engine.worker.engines import Engine, until
 
@@ -51,3 +57,96 @@ def test_a_yes_is_for_the_files_as_they_were_when_the_run_asked(tmp_path: Path) 
     assert reason is not None
     assert "changed since approval" in reason
     assert "changed.sh" in reason
+
+
+def key_of(folder: Path, name: str) -> tuple[Path, str]:
+    """A new SSH key, and its public half as a line of allowed signers has it."""
+    path = folder / name
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True)
+    return path, " ".join(path.with_suffix(".pub").read_text().split()[:2])
+
+
+@pytest.mark.needs("ssh-keygen")
+def test_where_allowed_signers_are_configured_a_yes_is_signed_or_refused_before_it_counts(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "user" / ".ssh").mkdir(parents=True)
+    _, public = key_of(tmp_path / "user" / ".ssh", "id_ed25519")
+    other, _ = key_of(tmp_path, "other")
+    state = tmp_path / "home" / "state"
+    state.mkdir(parents=True, mode=0o700)
+    (state / "allowed_signers").write_text(f"ann@example.com {public}\n")
+    manual = {"policy": "manual"}
+    engine = Engine(
+        tmp_path,
+        task("yes", "touch", "yes.done", approval=manual),
+        task("other", "touch", "other.done", approval=manual),
+        task("forged", "touch", "forged.done", approval=manual),
+        task("silent", "touch", "silent.done", approval={**manual, "timeout_s": 1, "auto": "approve"}),
+        environment={"HOME": str(tmp_path / "user")},
+    )
+    runs = {name: engine.trigger(name) for name in ("yes", "other", "forged", "silent")}
+    with engine.worker():
+        # The account of this machine is not among the signers: refused, and the run still asks.
+        for words in ((), ("--by", "ann@example.com", "--signer", "none"), ("--by", "bob@example.com")):
+            error = engine.refused("approve", runs["yes"], *words)
+            assert (error["code"], error["flow_code"]) == ("FLOW_REFUSED", "approval_signature_invalid"), (
+                error
+            )
+            assert engine.state(runs["yes"]) == "asking"
+        error = engine.refused("approve", runs["yes"], "--by", "ann@example.com", "--signing-key", str(other))
+        assert "do not give ann@example.com the key" in error["message"]
+        # What the hint says works when it is typed.
+        hint = engine.refused("approve", runs["yes"])["hint"]
+        typed = shlex.split(hint)
+        assert typed[:2] == ["operable", "engine"]
+        engine.call(*typed[2:])
+        assert engine.wait_for(runs["yes"], "succeeded", "failed") == "succeeded"
+        # A signature is for one run: with the yes of another one, nothing starts.
+        engine.call("approve", runs["other"], "--by", "ann@example.com")
+        assert engine.wait_for(runs["other"], "succeeded", "failed") == "succeeded"
+        until(
+            lambda: engine.planned("approve", runs["forged"], "--by", "ann@example.com").count("sha256:") > 0
+        )
+        _answer_as(engine, runs["forged"], like=runs["yes"])
+        ends = {name: engine.wait_for(runs[name], "succeeded", "failed") for name in ("forged", "silent")}
+    assert ends == {"forged": "failed", "silent": "failed"}
+    used = engine.facts(runs["yes"])["approval_used"]
+    assert (used["approver"], used["signature_verified"]) == ("ann@example.com", True)
+    assert [(tmp_path / f"{name}.done").exists() for name in runs] == [True, True, False, False]
+    assert "signed for another run" in str(engine.runs(run_id=runs["forged"])[0].reason)
+    assert "it is not signed" in str(engine.runs(run_id=runs["silent"])[0].reason)
+
+
+def _answer_as(engine: Engine, run: str, like: str) -> None:
+    """Say yes in the database, as a process would that may write it, with the signature of another run."""
+    database = engine.place.open_store()
+    with database.transaction() as connection:
+        ((signed,),) = connection.execute("SELECT signed FROM approvals WHERE run_id = ?", (like,))
+    number = 1
+    RunStore(database, wall_clock).decide(
+        run, approve=True, by="ann@example.com", signed=SignedAnswer(number, signed)
+    )
+    database.close()
+
+
+@pytest.mark.needs("ssh-keygen")
+def test_a_yes_is_signed_on_a_machine_that_does_not_have_the_allowed_signers(tmp_path: Path) -> None:
+    """The worker says with its question that it wants a signature."""
+    key, public = key_of(tmp_path, "key")
+    (tmp_path / "signers").write_text(f"ann@example.com {public}\n")
+    engine = Engine(
+        tmp_path, task("a", "true", approval={"policy": "manual"}), environment={"HOME": str(tmp_path)}
+    )
+    run = engine.trigger("a")
+    environment = engine.environment
+    engine.environment = {**environment, "AGENTCLI_ALLOWED_SIGNERS": str(tmp_path / "signers")}
+    with engine.worker():
+        engine.environment = environment
+        until(lambda: '"files"' in engine.planned("approve", run, "--signing-key", str(key)))
+        error = engine.refused("approve", run, "--by", "ann@example.com")
+        assert error["flow_code"] == "approval_signature_invalid"
+        assert "--signing-key FILE" in error["hint"]
+        assert "would not count" in engine.refused("approve", run, "--signer", "none")["message"]
+        engine.call("approve", run, "--by", "ann@example.com", "--signing-key", str(key))
+        assert engine.wait_for(run, "succeeded", "failed") == "succeeded"

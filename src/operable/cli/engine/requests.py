@@ -5,7 +5,6 @@ The plan of a command reads and checks; the change carries the request, and the 
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import time
@@ -26,17 +25,14 @@ from operable.cli.engine.views import (
 )
 from operable.engine.backend import EMBEDDED, QueueSettings, open_backend
 from operable.engine.lifecycle.identifiers import RunCause
-from operable.engine.lifecycle.states import EngineRunState, RunEvent, next_state
+from operable.engine.lifecycle.states import RunEvent, next_state
 from operable.engine.place import EnginePlace
 from operable.engine.store import queries
 from operable.engine.store.database import Database
-from operable.engine.store.questions import open_question
 from operable.engine.store.queue import EMBEDDED_QUEUE
 from operable.engine.store.retention import ExpiredRuns, RetentionRule, find_expired, remove_expired
-from operable.engine.store.rows import Approval, Definition, Run, find_definition
+from operable.engine.store.rows import Definition, Run, find_definition
 from operable.engine.store.runs import RunStore, wall_clock
-from operable.flow.approve.records import matches_scope
-from operable.flow.errors import FlowError
 from operable.flow.operation import current_folder
 from operable.flow.run.caller import Caller
 from operable.kernel.errors import Fail
@@ -46,7 +42,6 @@ Request = Callable[[], EngineRun]
 Removal = Callable[[], EngineRemoval]
 _FOREVER = 1_000_000_000
 _FRESH = 3600.0  # seconds: an output that is being kept has no row yet
-_BINDING = 10.0  # seconds; a worker reads the files of a question in its next round
 
 
 def planned_trigger(job: str, key: str | None, options: EngineOptions) -> Iterator[Change[Request] | Warn]:
@@ -58,14 +53,14 @@ def planned_trigger(job: str, key: str | None, options: EngineOptions) -> Iterat
     chosen = key or secrets.token_hex(8)
     yield from warn_without_worker(place)
     yield Change("run", definition.document["name"], job_id=definition.job_id, key=chosen).carry(
-        lambda: _written(place, lambda store: store.request(definition, RunCause.MANUAL, chosen, text))
+        lambda: written(place, lambda store: store.request(definition, RunCause.MANUAL, chosen, text))
     )
 
 
 def planned_retry(run_id: str, key: str | None, options: EngineOptions) -> Iterator[Change[Request] | Warn]:
     """A new run of the job of a run that has ended, with the job as it is applied now."""
     place = place_of(options)
-    run = _require(place, run_id)
+    run = require_run(place, run_id)
     if not run.state.is_final:
         raise Fail("conflict", "RUN_STATE_CONFLICT", f"{run.run_id} is {run.state}: it has not ended")
     jobs = applied_jobs(place)
@@ -74,7 +69,7 @@ def planned_retry(run_id: str, key: str | None, options: EngineOptions) -> Itera
     chosen = f"{run.run_id} {key or secrets.token_hex(8)}"
     yield from warn_without_worker(place)
     yield Change("retry", run.run_id, job_id=run.job_id, state=str(run.state)).carry(
-        lambda: _written(
+        lambda: written(
             place,
             lambda store: store.request(definition, RunCause.RETRY, chosen, text, parent_run_id=run.run_id),
         )
@@ -83,32 +78,11 @@ def planned_retry(run_id: str, key: str | None, options: EngineOptions) -> Itera
 
 def planned_cancel(run_id: str, by: str | None, options: EngineOptions) -> Iterator[Change[Request]]:
     place = place_of(options)
-    run = _require(place, run_id)
+    run = require_run(place, run_id)
     next_state(run.state, RunEvent.CANCEL)
-    who = by or _account()
+    who = by or account()
     yield Change("cancel", run.run_id, job_id=run.job_id, state=str(run.state)).carry(
-        lambda: _written(place, lambda store: store.cancel(run.run_id, who))
-    )
-
-
-def planned_decision(
-    run_id: str, *, approve: bool, by: str | None, reason: str | None, options: EngineOptions
-) -> Iterator[Change[Request] | Warn]:
-    """The answer to the question of a run."""
-    place = place_of(options)
-    run = _require(place, run_id)
-    with reading(place) as connection:
-        question = None if connection is None else open_question(connection, run.run_id)
-    asks = question is not None and question.is_of_agent and run.state is EngineRunState.RUNNING
-    if not asks:
-        next_state(run.state, RunEvent.APPROVED if approve else RunEvent.REJECTED)
-    who = by or _account()
-    if approve:
-        _require_approver(place, run, who)
-        yield from warn_without_worker(place)
-    verb = "approve" if approve else "reject"
-    yield Change(verb, run.run_id, job_id=run.job_id, by=who, **_asked_about(question)).carry(
-        lambda: _answered(place, run.run_id, approve=approve, by=who, note=reason)
+        lambda: written(place, lambda store: store.cancel(run.run_id, who))
     )
 
 
@@ -121,7 +95,7 @@ def planned_pause(
     def write() -> EngineJob:
         database = place.open_store()
         try:
-            RunStore(database, wall_clock).pause(definition.job_id, _account(), paused=paused)
+            RunStore(database, wall_clock).pause(definition.job_id, account(), paused=paused)
         finally:
             database.close()
         return next(each for each in shown_jobs(place) if each.job_id == definition.job_id)
@@ -207,39 +181,7 @@ def _unlink(place: EnginePlace, names: list[str]) -> int:
     return count
 
 
-def _require_approver(place: EnginePlace, run: Run, approver: str) -> None:
-    """Raises Fail if this person may not approve this task."""
-    with reading(place) as connection:
-        assert connection is not None  # noqa: S101 - the run was read from it
-        scope = find_definition(connection, run.definition).policy.approval.scope
-    if not matches_scope(approver, scope):
-        message = f'approver "{approver}" does not satisfy approval.approver_scope "{scope}"'
-        raise FlowError("approval_scope_mismatch", message, approver_scope=scope)
-
-
-def _asked_about(question: Approval | None) -> dict[str, object]:
-    """What a yes is about: the words of an agent, or the digests of the files of a run."""
-    if question is None:
-        return {}
-    if question.is_of_agent:
-        return {"question": question.question}
-    return {"content": None if question.content is None else json.loads(question.content)}
-
-
-def _answered(place: EnginePlace, run_id: str, *, approve: bool, by: str, note: str | None) -> EngineRun:
-    """Answer. A question whose files a worker is about to read is waited for."""
-    ends = time.monotonic() + _BINDING
-    while True:
-        try:
-            return _written(place, lambda store: store.decide(run_id, approve=approve, by=by, note=note))
-        except Fail as error:
-            late = time.monotonic() > ends or any(warn_without_worker(place))
-            if error.code != "QUESTION_NOT_READY" or late:
-                raise
-        time.sleep(0.1)
-
-
-def _written(place: EnginePlace, request: Callable[[RunStore], Run]) -> EngineRun:
+def written(place: EnginePlace, request: Callable[[RunStore], Run]) -> EngineRun:
     database = place.open_store()
     try:
         run = request(RunStore(database, wall_clock))
@@ -250,12 +192,12 @@ def _written(place: EnginePlace, request: Callable[[RunStore], Run]) -> EngineRu
         database.close()
 
 
-def _require(place: EnginePlace, run_id: str) -> Run:
+def require_run(place: EnginePlace, run_id: str) -> Run:
     with reading(place) as connection:
         if connection is None:
             raise Fail("not_found", "RUN_NOT_FOUND", f"there is no run {run_id}", target=run_id)
         return queries.find_by_prefix(connection, run_id)
 
 
-def _account() -> str:
+def account() -> str:
     return Caller(current_folder(), dict(os.environ)).account

@@ -28,6 +28,11 @@ def run_id_of(job_id: str, cause: RunCause, key: str) -> str:
     return f"run_{digest[:_LENGTH]}"
 
 
+def approval_id_of(run_id: str, number: int) -> str:
+    """The id of the signed answer to a question of a run: a signature under it is for no other run."""
+    return hashlib.sha256(f"approval {run_id} {number}".encode()).hexdigest()[:32]
+
+
 def ticket_of(run_id: str, wake: int) -> str:
     return f"{run_id}~{wake}"
 

@@ -2,13 +2,15 @@
 
 A question of a run is bound to files. The first worker that sees it reads the digests of the files that the task runs and
 reads, and they are kept with the question (`bind`). Until then it cannot be approved: nothing would say what was approved.
-The attempt starts only if the files are still those.
+The attempt starts only if the files are still those. What exactly would run is kept beside them (`binding`), so that an
+approver can sign it on another machine, and whether the worker wants that: it has a file of allowed signers (`signed`).
 
 A question of an agent belongs to its attempt. It waits in the same table, and the same commands answer it. The process
 that asked looks for the answer, and withdraws the question when it stops waiting; the end of the attempt does so also.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from operable.engine.lifecycle.policy import RunPolicy
 from operable.engine.lifecycle.states import EngineRunState
@@ -116,6 +118,25 @@ def require_answerable(question: Approval | None, run: Run, *, approve: bool) ->
         message = f"no worker has read the files of {run.run_id} yet: nothing would say what is approved"
         hint = "wait a second, or start a worker with `operable engine start`"
         raise Fail("temporary", "QUESTION_NOT_READY", message, target=run.run_id, hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class SignedAnswer:
+    """The record that an approver has signed, and the question that it answers."""
+
+    number: int
+    record: str
+
+
+def keep_signed(connection: StoreConnection, question: Approval, signed: SignedAnswer) -> None:
+    """Keep the signature with its question. Raises Fail if the run asks another one by now."""
+    if question.number != signed.number:
+        message = f"{question.run_id} asks another question by now"
+        raise Fail("conflict", "QUESTION_CHANGED", message, target=question.run_id, hint="look at it again")
+    connection.execute(
+        "UPDATE approvals SET signed = ? WHERE run_id = ? AND number = ?",
+        (signed.record, question.run_id, question.number),
+    )
 
 
 def _next_number(connection: StoreConnection, run_id: str) -> int:

@@ -106,6 +106,7 @@ class Approval:
     )
     question: str | None = None  # of an agent: what it asks
     content: str | None = None  # of a run: JSON with the digests of its files when it asked
+    signed: str | None = None  # of a run: JSON, the record that its approver signed
 
     @property
     def is_of_agent(self) -> bool:

@@ -27,7 +27,7 @@ from operable.engine.store import transitions
 from operable.engine.store.database import Database, StoreConnection, changing
 from operable.engine.store.deliveries import announce
 from operable.engine.store.queries import list_attempts, read_output
-from operable.engine.store.questions import open_question, require_answerable
+from operable.engine.store.questions import SignedAnswer, keep_signed, open_question, require_answerable
 from operable.engine.store.queue import QueueIdentity, claim_queue
 from operable.engine.store.rows import (
     RUN_COLUMNS,
@@ -279,8 +279,16 @@ class RunStore:
                 connection, run, RunEvent.CANCEL, self._clock(), reason=f"cancelled by {by}"
             )
 
-    def decide(self, run_id: str, *, approve: bool, by: str, note: str | None = None) -> Run:
-        """Answer the question of a run. Raises Fail if it does not ask, or its time is over."""
+    def decide(
+        self,
+        run_id: str,
+        *,
+        approve: bool,
+        by: str,
+        note: str | None = None,
+        signed: SignedAnswer | None = None,
+    ) -> Run:
+        """Answer the question of a run. Raises Fail if it does not ask, its time is over, or another one was signed."""
         with changing(self.database, run_id) as connection:
             run = self._require(connection, run_id)
             question = open_question(connection, run_id)
@@ -292,6 +300,8 @@ class RunStore:
                 )
                 return run
             require_answerable(question, run, approve=approve)
+            if signed is not None and question is not None:
+                keep_signed(connection, question, signed)
             return self._decide(connection, run, approve=approve, by=by, note=note)
 
     def expire(self, run_id: str) -> Run | None:

@@ -73,5 +73,8 @@ MIGRATIONS: tuple[str, ...] = (
     CREATE TABLE outputs (
         run_id TEXT NOT NULL, number BIGINT NOT NULL, content BYTEA NOT NULL, PRIMARY KEY (run_id, number));
     """,
+    """
+    ALTER TABLE approvals ADD COLUMN signed TEXT;
+    """,
 )
 VERSION = len(MIGRATIONS)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from operable.engine.lifecycle.identifiers import approval_id_of
 from operable.engine.lifecycle.states import AttemptState
 from operable.engine.store.rows import Approval, Definition
 from operable.engine.store.runs import AttemptEnd, StartedAttempt
@@ -89,17 +90,28 @@ def read_files(definition: Definition, manifest: Json, caller: Caller) -> str:
     source = definition.document["source"]
     try:
         selected = select(manifest, source["task_id"], source["workflow_id"])
-        content = read_content(selected, bind(selected, caller), caller)
+        bound = bind(selected, caller)
+        content = read_content(selected, bound, caller)
     except FlowError as error:
         return json.dumps({"problem": error.message})
-    return json.dumps({"files": content.digests, "unbound": content.unbound})
+    return json.dumps(
+        {
+            "files": content.digests,
+            "unbound": content.unbound,
+            "binding": bound.binding,
+            "signed": caller.believing().allowed_signers is not None,
+        }
+    )
 
 
 def _grant(selected: Selected, caller: Caller, approval: Approval) -> str:
     """The answer of the run's question as an approval of this one execution, which the gate uses up.
 
-    It is for the files that the question was about: a file that was changed since is refused by the gate.
+    It is for the files that the question was about: a file that was changed since is refused by the gate. So is a signature
+    of an approver who is not among the allowed signers, and a missing one where there are some.
     """
+    if approval.signed is not None:
+        return _keep_signed(selected, caller, approval, json.loads(approval.signed))
     asked: Json = json.loads(approval.content or "{}")
     if "files" not in asked:
         reason = asked.get("problem") or "they were not read when it asked"
@@ -115,6 +127,14 @@ def _grant(selected: Selected, caller: Caller, approval: Approval) -> str:
         signer="none",
     )
     return str(granted["approval_id"])
+
+
+def _keep_signed(selected: Selected, caller: Caller, approval: Approval, made: Json) -> str:
+    """What an approver has signed: the gate compares it with what would run here, and checks the signature."""
+    if made.get("approval_id") != approval_id_of(approval.run_id, approval.number):
+        raise FlowError("approval_signature_invalid", "the approval of this run was signed for another run")
+    local_approvals.keep_grant(caller.approvals, selected, made)
+    return str(made["approval_id"])
 
 
 def _read_answer(

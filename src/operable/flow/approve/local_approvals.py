@@ -57,6 +57,37 @@ def grant(
     now: float | None = None,
 ) -> Json:
     """Approve one execution of the task as it is now; `content` has the digests of its files (`task_content`)."""
+    made = make_grant(
+        selected,
+        binding,
+        content=content,
+        approver=approver,
+        believing=believing,
+        reason=reason,
+        ttl=ttl,
+        signer=signer,
+        key=key,
+        now=now,
+    )
+    keep_grant(store, selected, made, now=now)
+    return shown(made)
+
+
+def make_grant(
+    selected: Selected,
+    binding: Mapping[str, Any],
+    *,
+    content: Mapping[str, str],
+    approver: str,
+    believing: Believing,
+    approval_id: str | None = None,
+    reason: str | None = None,
+    ttl: int | None = None,
+    signer: str = "ssh",
+    key: str | None = None,
+    now: float | None = None,
+) -> Json:
+    """The record of an approval, signed; it counts where it is kept."""
     approval = _grantable(selected.task, approver)
     check_signer(approver, believing, signer, key)
     seconds = _ttl(approval, ttl)
@@ -64,7 +95,7 @@ def grant(
     made: Json = {
         "v": VERSION,
         "kind": "grant",
-        "approval_id": secrets.token_hex(16),
+        "approval_id": approval_id or secrets.token_hex(16),
         **selected.source,
         "task_hash": canonical_digest(dict(binding)),
         "risk_level": approval.get("risk_level"),
@@ -80,6 +111,12 @@ def grant(
     }
     if signer != "none":
         made["signature"] = _signed(made, believing.surroundings, signer, key)
+    return made
+
+
+def keep_grant(store: ApprovalStore, selected: Selected, made: Json, *, now: float | None = None) -> None:
+    """Keep the record of an approval where executions look for it. Whether it counts is decided there."""
+    moment = time.time() if now is None else now
     with store.locked():
         require_whole(store.audit, store.events())  # a new record would hide that the others are gone
         most = first((selected.task.get("budgets") or {}).get("max_pending_approvals"), DEFAULT_PENDING)
@@ -89,7 +126,6 @@ def grant(
             raise FlowError("policy_forbids_approval", f"{message} (budgets.max_pending_approvals)")
         record_grant(store.audit, made)
         store.append(made)
-    return shown(made)
 
 
 def check_grant(task: Mapping[str, Any], approver: str, ttl: int | None = None) -> None:

@@ -1,6 +1,8 @@
 """`operable engine approve`: let a run that asks for an approval go on.
 
-The approval is for one execution. Who may give it is what the task declares (`approval.approver_scope`).
+The approval is for one execution. Who may give it is what the task declares (`approval.approver_scope`). Where allowed
+signers are configured (`AGENTCLI_ALLOWED_SIGNERS`, or `state/allowed_signers` of the home), here or at the worker, it is
+signed with your SSH key, as by `operable flow approve`; a yes that would not count is refused.
 """
 
 from __future__ import annotations
@@ -12,26 +14,38 @@ from operable.tool import Change, command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import Any
+    from typing import Any, Literal
 
 
 @command(
     mutates=True,
     columns=("run_id", "name", "state", "reason"),
-    examples=["engine approve run_8e78e4a88e2871f2f197 --reason 'release 7'"],
+    examples=[
+        "engine approve run_8e78e4a88e2871f2f197 --reason 'release 7'",
+        "engine approve run_8e78e4a88e28 --by ann@example.com --signing-key ~/.ssh/id_ed25519",
+    ],
 )
 def approve(
-    run: str, *, by: str | None = None, reason: str | None = None, engine: EngineOptions
+    run: str,
+    *,
+    by: str | None = None,
+    reason: str | None = None,
+    signer: Literal["ssh", "none"] | None = None,
+    signing_key: str | None = None,
+    engine: EngineOptions,
 ) -> Iterator[Change[Any]]:
     """Approve a run.
 
     run: its id, or the unique beginning of one
     by: who approves; by default your account on this machine
     reason: why
+    signer: how it is signed; by default with your SSH key where allowed signers are configured, and not elsewhere
+    signing_key: the private key to sign with; else AGENTCLI_SIGNING_KEY, or your own
     """
-    from operable.cli.engine.requests import planned_decision
+    from operable.cli.engine.decisions import RunAnswer, planned_decision
 
-    return planned_decision(run, approve=True, by=by, reason=reason, options=engine)  # type: ignore[return-value]  # and warnings
+    answer = RunAnswer(approve=True, by=by, reason=reason, signer=signer, key=signing_key)
+    return planned_decision(run, answer, engine)  # type: ignore[return-value]  # and warnings
 
 
 @approve.apply

@@ -26,9 +26,9 @@ def reject(
     by: who rejects; by default your account on this machine
     reason: why
     """
-    from operable.cli.engine.requests import planned_decision
+    from operable.cli.engine.decisions import RunAnswer, planned_decision
 
-    return planned_decision(run, approve=False, by=by, reason=reason, options=engine)  # type: ignore[return-value]  # and warnings
+    return planned_decision(run, RunAnswer(approve=False, by=by, reason=reason), engine)  # type: ignore[return-value]  # and warnings
 
 
 @reject.apply
