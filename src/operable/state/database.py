@@ -21,6 +21,8 @@ from operable.state.atomic import open_private
 Row = tuple[Any, ...]
 # A transaction takes milliseconds; half a minute is a machine that swaps.
 _BUSY_TIMEOUT = 30.0
+# Transactions of one commit: other processes wait as long. And how long a member waits before it commits itself.
+_MOST_TOGETHER, _PATIENCE = 32, 0.5
 # Of one database in one process. A server has a hundred by default, for all workers together.
 _CONNECTIONS = 4
 _KEY = "hashtextextended(name, 0)"
@@ -38,8 +40,8 @@ class StoreConnection(Protocol):
     def lock(self, *names: str, shared: bool = False) -> None:
         """Wait until no other transaction has these names; several may share one."""
 
-    def lock_selected(self, query: str, values: Sequence[Any] = ()) -> None:
-        """The same for the one name that a query selects."""
+    def lock_selected(self, query: str, values: Sequence[Any] = (), also: Sequence[str] = ()) -> None:
+        """The same for the one name that a query selects, and for these."""
 
 
 class Database(Protocol):
@@ -64,39 +66,74 @@ class SqliteConnection:
     def lock(self, *names: str, shared: bool = False) -> None:
         """A transaction of SQLite is alone."""
 
-    def lock_selected(self, query: str, values: Sequence[Any] = ()) -> None:
+    def lock_selected(self, query: str, values: Sequence[Any] = (), also: Sequence[str] = ()) -> None:
         """A transaction of SQLite is alone."""
 
 
+class _Group:
+    """Transactions of several threads that one commit makes durable."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.over = threading.Event()
+        self.error: sqlite3.Error | None = None
+
+    def end(self, error: sqlite3.Error | None = None) -> None:
+        self.error = error
+        self.over.set()
+
+
 class SqliteDatabase:
-    """One file on a local disk, for any number of processes of one machine."""
+    """One file on a local disk, for any number of processes of one machine.
+
+    A commit syncs the disk, which takes longer than all else in a transaction. So threads that write at the same time
+    share one: each executes in its turn, in a savepoint of its own, and the last one that waits commits for all. A
+    transaction ends, for its caller, when that commit has; if it fails, all of them have failed.
+    """
 
     def __init__(self, path: str) -> None:
         self.address = path
         self._local = threading.local()
         self._all: list[sqlite3.Connection] = []
         self._mutex = threading.Lock()
+        self._writing = threading.Lock()  # what follows belongs to the thread that has it
+        self._writer: sqlite3.Connection | None = None
+        self._group: _Group | None = None
+        self._waiting = 0  # threads that want it; changed under the mutex
 
     def exists(self) -> bool:
         return os.path.lexists(self.address)
 
     @contextmanager
     def transaction(self) -> Iterator[StoreConnection]:
+        failure: Exception | None = None
         with _translated(self.address):
-            connection = self._connection()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield SqliteConnection(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-                raise
+            with self._turn():
+                group, connection = self._join()
+                connection.execute("SAVEPOINT member")
+                try:
+                    yield SqliteConnection(connection)
+                    connection.execute("RELEASE member")
+                    group.size += 1
+                except Exception as error:  # noqa: BLE001 - raised below
+                    self._undo(group, connection)
+                    failure = error
+                except BaseException:
+                    self._undo(group, connection)
+                    raise
+                if self._waiting == 0 or group.size >= _MOST_TOGETHER:
+                    self._commit(group)
+            # A refusal waits also: it may rest on what others of the group wrote.
+            self._await(group)
+            if failure is not None:
+                raise failure
 
     @contextmanager
     def snapshot(self) -> Iterator[StoreConnection]:
         with _translated(self.address):
-            connection = self._connection()
+            connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+            if connection is None:
+                connection = self._local.connection = self._connect()
             connection.execute("BEGIN")
             try:
                 yield SqliteConnection(connection)
@@ -110,22 +147,78 @@ class SqliteDatabase:
                 connection.close()
             self._all.clear()
             self._local = threading.local()
+            self._writer = None
 
-    def _connection(self) -> sqlite3.Connection:
-        known: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if known is None:
-            if not self.exists():
-                os.close(open_private(self.address, os.O_RDWR | os.O_CREAT))
-            known = sqlite3.connect(
-                self.address, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
-            )
-            known.execute("PRAGMA journal_mode = WAL")
-            known.execute("PRAGMA synchronous = FULL")  # a start is on disk before its effect
-            known.execute("PRAGMA foreign_keys = ON")
-            self._local.connection = known
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        with self._mutex:
+            self._waiting += 1
+        try:
+            mine = self._writing.acquire(timeout=_BUSY_TIMEOUT)
+        finally:
             with self._mutex:
-                self._all.append(known)
-        return known
+                self._waiting -= 1
+        if not mine:
+            raise sqlite3.OperationalError("other threads of this process have been writing all the time")
+        try:
+            yield
+        finally:
+            self._writing.release()
+
+    def _join(self) -> tuple[_Group, sqlite3.Connection]:
+        """The group that is open, or a new one."""
+        if self._writer is None:
+            self._writer = self._connect()
+        if self._group is None:
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._group = _Group()
+        return self._group, self._writer
+
+    def _await(self, group: _Group) -> None:
+        # A thread that was to commit may have given up waiting for its turn.
+        while not group.over.wait(_PATIENCE):
+            with self._turn():
+                self._commit(group)
+        if group.error is not None:
+            raise sqlite3.OperationalError(str(group.error))
+
+    def _undo(self, group: _Group, connection: sqlite3.Connection) -> None:
+        """Take back what one member did. Some errors, such as a full disk, have taken back everything by themselves."""
+        try:
+            connection.execute("ROLLBACK TO member")
+            connection.execute("RELEASE member")
+        except sqlite3.Error as error:
+            self._give_up(group, connection, error)
+
+    def _commit(self, group: _Group) -> None:
+        if group is not self._group or self._writer is None:
+            return
+        try:
+            self._writer.execute("COMMIT" if group.size else "ROLLBACK")
+        except sqlite3.Error as error:
+            self._give_up(group, self._writer, error)
+            return
+        self._group = None
+        group.end()
+
+    def _give_up(self, group: _Group, connection: sqlite3.Connection, error: sqlite3.Error) -> None:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        self._group = None
+        group.end(error)
+
+    def _connect(self) -> sqlite3.Connection:
+        if not self.exists():
+            os.close(open_private(self.address, os.O_RDWR | os.O_CREAT))
+        opened = sqlite3.connect(
+            self.address, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+        )
+        opened.execute("PRAGMA journal_mode = WAL")
+        opened.execute("PRAGMA synchronous = FULL")  # a start is on disk before its effect
+        opened.execute("PRAGMA foreign_keys = ON")
+        with self._mutex:
+            self._all.append(opened)
+        return opened
 
 
 @contextmanager
@@ -255,11 +348,18 @@ class _PostgresConnection:
             (sorted(set(names)),),
         )
 
-    def lock_selected(self, query: str, values: Sequence[Any] = ()) -> None:
-        chosen = query.replace("?", "%s")
+    def lock_selected(self, query: str, values: Sequence[Any] = (), also: Sequence[str] = ()) -> None:
+        chosen, names = query.replace("?", "%s"), tuple(values)
+        if also:
+            # In the order of `lock`, which is that of Python: by code point.
+            chosen = (
+                f"SELECT name FROM ({chosen} UNION SELECT unnest(%s::text[])) AS names (name) "  # noqa: S608 - our names
+                'ORDER BY name COLLATE "C"'
+            )
+            names = (*names, list(also))
         self._connection.execute(
             f"SELECT pg_advisory_xact_lock({_KEY}) FROM ({chosen}) AS chosen (name)",  # noqa: S608 - our names
-            tuple(values),
+            names,
         )
 
 

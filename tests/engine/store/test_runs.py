@@ -12,7 +12,7 @@ from operable.engine.store.database import Database
 from operable.engine.store.questions import QuestionStore
 from operable.engine.store.queue import EMBEDDED_QUEUE
 from operable.engine.store.rows import Definition, Run, WorkerRow, find_run
-from operable.engine.store.runs import AttemptEnd, RunStore
+from operable.engine.store.runs import AttemptEnd, RunStore, RunTriggers
 from operable.kernel.errors import Fail
 from tests.engine.manifests import definitions, manifest, task, text
 
@@ -251,6 +251,31 @@ def test_an_end_triggers_once_however_often_it_is_settled(database: Database) ->
     assert made.not_before == bench.clock.now + 9000
     assert bench.settle(run, (bench.jobs["b"], True)) == [made]
     assert bench.store.to_settle() == []
+
+
+def test_an_end_and_what_it_triggers_are_one_transaction(database: Database) -> None:
+    child = task("b", trigger={"parent": "a", "on": "success"})
+    bench = Bench(database, task("a"), child)
+    run, job = bench.make("a"), bench.jobs["b"]
+    triggers = RunTriggers([(job, True)], {job.manifest_digest: bench.text})
+    ended = bench.store.end_attempt(run.run_id, bench.start(run), "w1", OK, triggers=triggers)
+    assert (ended.state, bench.read(run)) == (EngineRunState.SUCCEEDED, ended)
+    assert bench.store.to_settle() == []
+    (made,) = bench.settle(run, (job, True))
+    assert (made.job_id, made.state) == (job.job_id, EngineRunState.READY)
+
+
+def test_an_attempt_that_a_retry_follows_triggers_nothing(database: Database) -> None:
+    child = task("b", trigger={"parent": "a", "on": "failure"})
+    bench = Bench(database, task("a", reliability={"max_retries": 1}), child)
+    run, job = bench.make("a"), bench.jobs["b"]
+    triggers = RunTriggers([(job, True)], {job.manifest_digest: bench.text})
+    again = bench.store.end_attempt(run.run_id, bench.start(run), "w1", FAILED, triggers=triggers)
+    assert (again.state, bench.settle(run)) == (EngineRunState.READY, [])
+    bench.clock.now = again.not_before
+    last = bench.store.end_attempt(run.run_id, bench.start(run), "w1", FAILED, triggers=triggers)
+    assert last.state is EngineRunState.FAILED
+    assert len(bench.settle(run)) == 1
 
 
 def test_a_cancelled_run_that_is_running_ends_when_its_attempt_does(database: Database) -> None:

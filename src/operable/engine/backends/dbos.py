@@ -10,6 +10,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from itertools import islice
 from typing import Any
 
 from operable.engine.backend import Backend, BackendEntry, QueueSettings
@@ -23,7 +24,8 @@ _NAME, _WORKFLOW = "operable", "deliver"
 _QUEUE = "operable"
 # Polls cost processor time while idle (0.1 s: 3 % of a core here), and each poll fills free slots once.
 _POLL = 0.1
-_POOL = 6  # connections of a worker; the default is 27
+_POOL = 5  # connections of a worker, and one for queueing; the default is 27
+_TOGETHER = 100  # tickets of one transaction, which lets no other one of the queue write in the meantime
 _NEVER = 1_000_000_000  # a ticket is dead-lettered after so many recoveries: ours never
 _UNFINISHED = ("ENQUEUED", "DELAYED", "PENDING")
 
@@ -34,14 +36,25 @@ class DbosBackend:
     def __init__(self, store: str) -> None:
         self._store = store
         self._dbos: Any = None
+        self._client: Any = None
+        self._connections: Any = None
 
     def start(self, store_id: str, worker_id: str, slots: int, deliver: Callable[[str], None]) -> None:  # noqa: ARG002 - the queue is in that store
         import dbos
 
+        address = self._address()
+        # Its transactions are ours: DBOS commits every ticket by itself.
+        self._connections = _connect(address)
+        self._client = dbos.DBOSClient(
+            system_database_engine=self._connections,
+            serializer=dbos.DBOSPortableJSONSerializer(),
+            application_name=_NAME,
+            lazy=True,
+        )
         dbos.DBOS(
             config={
                 "name": _NAME,
-                "system_database_url": self._address(),
+                "system_database_url": address,
                 "application_version": APPLICATION_VERSION,
                 "executor_id": worker_id,
                 "serializer": dbos.DBOSPortableJSONSerializer(),
@@ -67,20 +80,14 @@ class DbosBackend:
         return self._store if "://" in self._store else prepare_file(self._store)
 
     def enqueue(self, tickets: Iterable[tuple[str, float]]) -> None:
+        """In groups of one transaction each: a commit takes longer than all else."""
+        groups = iter(tickets)
         with _translated():
-            self._enqueue(tickets)
-
-    def _enqueue(self, tickets: Iterable[tuple[str, float]]) -> None:
-        for ticket, delay in tickets:
-            options: dict[str, Any] = {
-                "workflow_name": _WORKFLOW,
-                "queue_name": _QUEUE,
-                "workflow_id": ticket,
-                "app_version": APPLICATION_VERSION,
-            }
-            if delay > 0:
-                options["delay_seconds"] = delay
-            self._dbos.enqueue_workflow_with_options(options, ticket)
+            while group := list(islice(groups, _TOGETHER)):
+                with self._connections.begin() as connection:
+                    # In one order, so that two workers with the same tickets do not wait for each other.
+                    for ticket, delay in sorted(group):
+                        self._client.enqueue_in_transaction(connection, _options(ticket, delay), ticket)
 
     def recover(self, worker_id: str) -> None:
         with _translated():
@@ -111,6 +118,30 @@ class DbosBackend:
         if self._dbos is not None:
             self._dbos.destroy(workflow_completion_timeout_sec=timeout, destroy_registry=True)
             self._dbos = None
+            self._client.destroy()
+            self._connections.dispose()
+
+
+def _options(ticket: str, delay: float) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "workflow_name": _WORKFLOW,
+        "queue_name": _QUEUE,
+        "workflow_id": ticket,
+        "app_version": APPLICATION_VERSION,
+    }
+    return options | {"delay_seconds": delay} if delay > 0 else options
+
+
+def _connect(address: str) -> Any:
+    """The one connection that tickets are queued with."""
+    import sqlalchemy
+
+    words: dict[str, Any] = {"isolation_level": "IMMEDIATE", "timeout": 30}
+    if not address.startswith("sqlite"):
+        words, address = {"connect_timeout": 10}, f"postgresql+psycopg://{address.partition('://')[2]}"
+    return sqlalchemy.create_engine(
+        address, pool_size=1, max_overflow=0, pool_timeout=30, pool_pre_ping=True, connect_args=words
+    )
 
 
 @contextmanager

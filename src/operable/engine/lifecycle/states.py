@@ -100,6 +100,14 @@ OUTCOMES: Mapping[EngineRunState, str] = {
     _S.REJECTED: "failure",
     _S.REFUSED: "failure",
 }
+# How a run ends with its last attempt. A run may go on after an attempt that did not succeed.
+ENDS: Mapping[AttemptState, EngineRunState] = {
+    AttemptState.SUCCEEDED: _S.SUCCEEDED,
+    AttemptState.FAILED: _S.FAILED,
+    AttemptState.TIMED_OUT: _S.TIMED_OUT,
+    AttemptState.CANCELLED: _S.CANCELLED,
+    AttemptState.LOST: _S.LOST,
+}
 
 
 def next_state(state: EngineRunState, event: RunEvent) -> EngineRunState:

@@ -7,7 +7,7 @@ the other runs of the job stays true until it is written, and jobs do not wait f
 """
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from operable.engine.store.schema import MIGRATIONS, VERSION
@@ -60,13 +60,15 @@ def prepare(database: Database) -> str:
 
 
 @contextmanager
-def changing(database: Database, run_id: str, worker_id: str | None = None) -> Iterator[StoreConnection]:
-    """A transaction that no other one of the run's job comes between, and no burial of this worker."""
+def changing(
+    database: Database, run_id: str, worker_id: str | None = None, *, others: Sequence[str] = ()
+) -> Iterator[StoreConnection]:
+    """A transaction that no other one of the run's job, or of these others, comes between, and no burial of this worker."""
     with database.transaction() as connection:
         # Workers come before jobs, always: two transactions never wait for each other.
         if worker_id is not None:
             connection.lock(f"worker {worker_id}", shared=True)
-        connection.lock_selected("SELECT job_id FROM runs WHERE run_id = ?", (run_id,))
+        connection.lock_selected("SELECT job_id FROM runs WHERE run_id = ?", (run_id,), also=others)
         yield connection
 
 

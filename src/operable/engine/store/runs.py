@@ -10,8 +10,10 @@ true until it is written, and jobs do not wait for each other.
 """
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from operable.engine.lifecycle.decisions import (
     TriggerDecision,
@@ -49,6 +51,9 @@ _STARTED_ENDS = {
     AttemptState.TIMED_OUT: "failures",
     AttemptState.LOST: "losses",
 }
+# What a store keeps in memory: definitions take a few kilobytes each, a manifest as much per task.
+_DEFINITIONS, _MANIFESTS, _TASKS = 256, 4, 200
+_Kept = TypeVar("_Kept")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,14 @@ class AttemptEnd:
     output_path: str | None = None
     output_digest: str | None = None
     facts: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunTriggers:
+    """The jobs that wait for an end, each with its condition: true, false, or why it could not be decided."""
+
+    children: Sequence[tuple[Definition, bool | str]]
+    manifests: Mapping[str, str]  # of those jobs, by digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +103,9 @@ class RunStore:
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self.database = database
         self._clock = clock
+        # Both are kept under a digest of what they say, so what was read once stays true.
+        self._definitions: OrderedDict[str, Definition] = OrderedDict()
+        self._manifests: OrderedDict[str, Json] = OrderedDict()
 
     # -- causes
 
@@ -143,7 +159,7 @@ class RunStore:
             )
 
     def settle(
-        self, run_id: str, children: Sequence[tuple[Definition, bool | str]], manifests: dict[str, str]
+        self, run_id: str, children: Sequence[tuple[Definition, bool | str]], manifests: Mapping[str, str]
     ) -> list[TriggerDecision]:
         """Make the runs that the end of a run triggers. It happens once, however often workers ask for it."""
         with self.database.transaction() as connection:
@@ -152,41 +168,7 @@ class RunStore:
             run = self._require(connection, run_id)
             if not run.state.is_final or run.settled:
                 return []
-            now = self._clock()
-            policy = find_definition(connection, run.definition).policy
-            children = [
-                child for child in children if not self._is_finished(connection, run_id, child[0], now)
-            ]
-            decisions = trigger(policy, run.state, [(child.policy, holds) for child, holds in children])
-            for (child, _), decision in zip(children, decisions, strict=True):
-                if decision.verdict == "run":
-                    self._keep_manifest(connection, child, manifests[child.manifest_digest])
-                    made = transitions.create(
-                        connection,
-                        child,
-                        RunCause.TRIGGER,
-                        run_id,
-                        due_at=now + decision.delay_s * 1000,
-                        now=now,
-                        not_before=now + decision.delay_s * 1000,
-                        parent_run_id=run_id,
-                    )
-                    transitions.note(connection, run_id, now, "triggered", run.state, made.run_id)
-                elif decision.verdict == "refused" or wants_trigger(child.policy, run.state):
-                    detail = f"{child.job_id}: {decision.reason}"
-                    transitions.note(
-                        connection, run_id, now, f"trigger {decision.verdict}", run.state, detail
-                    )
-            if policy.delivery is not None and announces(policy, run.state):
-                announce(connection, run, policy.delivery, now)
-            if policy.delete_after_run:
-                connection.execute(
-                    "INSERT INTO job_states VALUES (?, NULL, NULL, ?) "
-                    "ON CONFLICT (job_id) DO UPDATE SET finished_at = excluded.finished_at",
-                    (run.job_id, now),
-                )
-            connection.execute("UPDATE runs SET settled = 1 WHERE run_id = ?", (run_id,))
-            return decisions
+            return self._settle(connection, run, children, manifests)
 
     # -- attempts
 
@@ -233,16 +215,27 @@ class RunStore:
             return self._started(connection, run)
 
     def end_attempt(
-        self, run_id: str, number: int, worker_id: str, end: AttemptEnd, output: bytes | None = None
+        self,
+        run_id: str,
+        number: int,
+        worker_id: str,
+        end: AttemptEnd,
+        output: bytes | None = None,
+        triggers: RunTriggers | None = None,
     ) -> Run:
         """Record how an attempt ended. Raises Fail if it was ended already: the worker was taken for dead.
 
-        `output` is what users of other machines may read of it.
+        `output` is what users of other machines may read of it. With `triggers`, what the end of the run triggers is
+        decided in the same transaction; without them, a later `settle` does it.
         """
-        with changing(self.database, run_id) as connection:
+        others = () if triggers is None else tuple(child.job_id for child, _ in triggers.children)
+        with changing(self.database, run_id, others=others) as connection:
             run = self._end(connection, run_id, number, worker_id, end)
             if output is not None:
                 connection.execute("INSERT INTO outputs VALUES (?, ?, ?)", (run_id, number, output))
+            if triggers is not None and run.state.is_final:
+                self._settle(connection, run, triggers.children, triggers.manifests)
+                return replace(run, settled=1)
             return run
 
     def reap(self, worker_id: str, cause: str) -> list[Run]:
@@ -449,6 +442,45 @@ class RunStore:
 
     # -- inside a transaction
 
+    def _settle(
+        self,
+        connection: StoreConnection,
+        run: Run,
+        children: Sequence[tuple[Definition, bool | str]],
+        manifests: Mapping[str, str],
+    ) -> list[TriggerDecision]:
+        run_id, now = run.run_id, self._clock()
+        policy = self._definition(connection, run.definition).policy
+        children = [child for child in children if not self._is_finished(connection, run_id, child[0], now)]
+        decisions = trigger(policy, run.state, [(child.policy, holds) for child, holds in children])
+        for (child, _), decision in zip(children, decisions, strict=True):
+            if decision.verdict == "run":
+                self._keep_manifest(connection, child, manifests[child.manifest_digest])
+                made = transitions.create(
+                    connection,
+                    child,
+                    RunCause.TRIGGER,
+                    run_id,
+                    due_at=now + decision.delay_s * 1000,
+                    now=now,
+                    not_before=now + decision.delay_s * 1000,
+                    parent_run_id=run_id,
+                )
+                transitions.note(connection, run_id, now, "triggered", run.state, made.run_id)
+            elif decision.verdict == "refused" or wants_trigger(child.policy, run.state):
+                detail = f"{child.job_id}: {decision.reason}"
+                transitions.note(connection, run_id, now, f"trigger {decision.verdict}", run.state, detail)
+        if policy.delivery is not None and announces(policy, run.state):
+            announce(connection, run, policy.delivery, now)
+        if policy.delete_after_run:
+            connection.execute(
+                "INSERT INTO job_states VALUES (?, NULL, NULL, ?) "
+                "ON CONFLICT (job_id) DO UPDATE SET finished_at = excluded.finished_at",
+                (run.job_id, now),
+            )
+        connection.execute("UPDATE runs SET settled = 1 WHERE run_id = ?", (run_id,))
+        return decisions
+
     def _is_started(self, connection: StoreConnection, run_id: str, number: int) -> bool:
         attempt = find_attempt(connection, run_id, number)
         return attempt is not None and attempt.state is AttemptState.STARTED
@@ -496,7 +528,7 @@ class RunStore:
         if (count := _STARTED_ENDS.get(state)) is not None:
             run = replace(run, **{count: getattr(run, count) + 1})
         following = follow_attempt(
-            find_definition(connection, run.definition).policy,
+            self._definition(connection, run.definition).policy,
             state,
             run_id=run_id,
             cancelled=run.state is EngineRunState.CANCELLING,
@@ -509,8 +541,8 @@ class RunStore:
         )
 
     def _started(self, connection: StoreConnection, run: Run) -> StartedAttempt:
-        definition = find_definition(connection, run.definition)
-        manifest = find_manifest(connection, definition.manifest_digest)
+        definition = self._definition(connection, run.definition)
+        manifest = self._manifest(connection, definition.manifest_digest)
         approval = self._decided(connection, run.run_id)
         return StartedAttempt(run, run.attempts, definition, manifest, approval)
 
@@ -550,6 +582,21 @@ class RunStore:
         )
         return Approval(*rows[0]) if rows else None
 
+    def _definition(self, connection: StoreConnection, digest: str) -> Definition:
+        known = self._definitions.get(digest)
+        if known is None:
+            known = find_definition(connection, digest)
+            _remember(self._definitions, digest, known, _DEFINITIONS)
+        return known
+
+    def _manifest(self, connection: StoreConnection, digest: str) -> Json:
+        known = self._manifests.get(digest)
+        if known is None:
+            known = find_manifest(connection, digest)
+            if sum(len(workflow["tasks"]) for workflow in known["workflows"]) <= _TASKS:
+                _remember(self._manifests, digest, known, _MANIFESTS)
+        return known
+
     def _require(self, connection: StoreConnection, run_id: str) -> Run:
         run = find_run(connection, run_id)
         if run is None:
@@ -576,3 +623,10 @@ class RunStore:
             "INSERT INTO manifests VALUES (?, ?) ON CONFLICT (digest) DO NOTHING",
             (definition.manifest_digest, text),
         )
+
+
+def _remember(known: OrderedDict[str, _Kept], digest: str, value: _Kept, most: int) -> None:
+    """Keep a value, in place of the oldest one. Callers are in a transaction, or do no harm if they come at once."""
+    known[digest] = value
+    while len(known) > most:
+        known.popitem(last=False)

@@ -23,7 +23,7 @@ from operable import __version__
 from operable.engine.backend import EMBEDDED, QueueSettings, open_backend
 from operable.engine.lifecycle.decisions import wants_trigger
 from operable.engine.lifecycle.identifiers import read_ticket, ticket_of
-from operable.engine.lifecycle.states import AttemptState
+from operable.engine.lifecycle.states import ENDS, AttemptState, EngineRunState
 from operable.engine.place import EnginePlace
 from operable.engine.schedule.clock import DueTicks, MissedPolicy, ScheduleClock, choose_ticks
 from operable.engine.schedule.cron import CronSchedule
@@ -31,7 +31,7 @@ from operable.engine.store.database import Database
 from operable.engine.store.questions import QuestionStore
 from operable.engine.store.queue import move_queue
 from operable.engine.store.rows import Definition, Run, WorkerRow, find_definition
-from operable.engine.store.runs import AttemptEnd, RunStore, StartedAttempt, wall_clock
+from operable.engine.store.runs import AttemptEnd, RunStore, RunTriggers, StartedAttempt, wall_clock
 from operable.engine.view.attempt_trace import AttemptTrace
 from operable.engine.view.spans import RunSpans, open_spans
 from operable.engine.worker.attempt import AttemptControl, AttemptResult, execute_attempt, read_files
@@ -41,7 +41,7 @@ from operable.engine.worker.inputs import AttemptInputs
 from operable.engine.worker.lease import GRACE, FileLease, Lease, PostgresLease
 from operable.flow.errors import FlowError
 from operable.flow.run.caller import Caller
-from operable.flow.run.triggers import condition_holds
+from operable.flow.run.triggers import condition_holds, is_immediate
 from operable.kernel.errors import Fail
 
 _Result = TypeVar("_Result")
@@ -326,7 +326,9 @@ class Worker:
         self._insist(lambda: self._inputs.keep(started, result.agent_session_id))
         ended = self._record(started, result, trace)
         if ended is not None and ended.state.is_final:
-            self._insist(lambda: self._settle(ended, result.stdout))
+            self._insist(
+                lambda: self._show_end(ended) if ended.settled else self._settle(ended, result.stdout)
+            )
 
     def _record(self, started: StartedAttempt, result: AttemptResult, trace: AttemptTrace) -> Run | None:
         """Record the end. Returns None if this worker was taken for dead, and the end of the attempt decided then."""
@@ -334,8 +336,9 @@ class Worker:
         path = os.path.join(self._place.output, end.output_path or "")
         shared = _read_beginning(path) if self._place.is_shared and end.output_path else None
         try:
+            triggers = self._quick_triggers(started.run.job_id, end.state, result.stdout)
             run = self._insist(
-                lambda: self._store.end_attempt(run_id, started.number, self.worker_id, end, shared)
+                lambda: self._store.end_attempt(run_id, started.number, self.worker_id, end, shared, triggers)
             )
             if shared is not None and len(shared) == end.output_bytes:
                 with suppress(OSError):
@@ -351,19 +354,37 @@ class Worker:
             return None
 
     def _settle(self, run: Run, stdout: str) -> None:
-        children = [(child, self._condition(child, run, stdout)) for child in self._jobs.children(run.job_id)]
-        manifests = {
-            child.manifest_digest: self._jobs.manifest(child.manifest_digest) for child, _ in children
-        }
-        self._store.settle(run.run_id, children, manifests)
+        triggers = self._triggers(run.job_id, run.state, stdout)
+        self._store.settle(run.run_id, triggers.children, triggers.manifests)
+        self._show_end(run)
+
+    def _show_end(self, run: Run) -> None:
         if self._spans is not None:
             with self._store.database.snapshot() as connection:
                 definition = find_definition(connection, run.definition)
             self._spans.run(run, definition)
 
-    def _condition(self, child: Definition, run: Run, stdout: str) -> bool | str:
+    def _quick_triggers(self, job_id: str, end: AttemptState, stdout: str) -> RunTriggers | None:
+        """What is recorded with the end of an attempt: one transaction less. None if that would delay the end."""
+        state = ENDS[end]  # if the run ends; if it goes on, nothing is triggered
+        wanted = [child.policy for child in self._jobs.children(job_id) if wants_trigger(child.policy, state)]
+        if not all(policy.trigger and is_immediate(policy.trigger.condition) for policy in wanted):
+            return None
+        try:
+            return self._triggers(job_id, state, stdout)
+        except Fail:
+            return None  # the store of jobs does not answer
+
+    def _triggers(self, job_id: str, state: EngineRunState, stdout: str) -> RunTriggers:
+        children = [(child, self._condition(child, state, stdout)) for child in self._jobs.children(job_id)]
+        return RunTriggers(
+            children,
+            {child.manifest_digest: self._jobs.manifest(child.manifest_digest) for child, _ in children},
+        )
+
+    def _condition(self, child: Definition, state: EngineRunState, stdout: str) -> bool | str:
         policy = child.policy
-        if policy.trigger is None or not wants_trigger(policy, run.state):
+        if policy.trigger is None or not wants_trigger(policy, state):
             return False
         try:
             return condition_holds(policy.trigger.condition, stdout)

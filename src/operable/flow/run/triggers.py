@@ -46,6 +46,11 @@ def condition_holds(condition: str | None, stdout: str, *, timeout: float | None
     return _search(condition.removeprefix(_REGEX), stdout, TIMEOUT if timeout is None else timeout)
 
 
+def is_immediate(condition: str | None) -> bool:
+    """Whether a condition is decided without another process, and so without a wait."""
+    return condition is None or condition.startswith(_CONTAINS)
+
+
 def _search(pattern: str, text: str, timeout: float) -> bool:
     asked = json.dumps([pattern, text]).encode()
     command = prepare([sys.executable, "-I", "-c", _SEARCH, _HOME], env={})
