@@ -183,6 +183,28 @@ def test_a_session_starts_without_the_reader_of_shell_lines():
     }
 
 
+def test_a_session_starts_without_compiling_the_methods_of_dataclasses():
+    """Six for each class, a quarter of the start; `kernel.data_class` compiles one, for the first instance."""
+    program = """if True:
+        import sys
+        import operable.cli.commands.agent.prompt, operable.host.start.sequence, operable.host.session.turns
+        classes = {
+            kind
+            for name, module in list(sys.modules.items()) if name.startswith("operable.")
+            for kind in vars(module).values() if isinstance(kind, type) and hasattr(kind, "__dataclass_params__")
+        }
+        compiled = sorted(kind.__qualname__ for kind in classes if kind.__dataclass_params__.init)
+        print(len(classes), *compiled)
+    """
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, timeout=200, check=True
+    )
+    count, *compiled = done.stdout.split()
+
+    assert int(count) > 50
+    assert compiled == [], "use operable.kernel.data_class"
+
+
 @pytest.mark.needs("git")
 @pytest.mark.parametrize("command", ["log", "status"])
 def test_a_wrapped_program_is_run_without_libraries_that_it_does_not_need(command):

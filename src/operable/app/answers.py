@@ -7,10 +7,11 @@ kept for debugging and never interpreted.
 """
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from operable.app.packages import Package
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import CATEGORIES, CATEGORY_OF_STATUS, EX_DATAERR, EX_SOFTWARE, Fail
 from operable.kernel.json import parse
 from operable.kernel.redact import Known, redact_text

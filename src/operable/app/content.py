@@ -13,10 +13,11 @@ import os
 import shlex
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from operable.app import entry
 from operable.app.packages import FILE, Package, inside, resource
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 
 _PARTS = ("app", "skills", "schemas")

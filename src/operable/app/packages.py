@@ -10,9 +10,9 @@ import os
 import shlex
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.manifest import App, ManifestError, load
 

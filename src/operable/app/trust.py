@@ -8,12 +8,12 @@ data, so it is noticed: an answer counts only when nothing that was approved was
 """
 
 import shlex
-from dataclasses import dataclass
 from typing import Any
 
 from operable.app import entry
 from operable.app.content import PackageContent, content
 from operable.app.packages import Package
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.state.consent import ConsentFile, compare
 

@@ -6,10 +6,10 @@ block that has a documented command in it shows how that is used.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from operable.app.admission import possible_paths
 from operable.app.packages import Package, activate
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$")

@@ -11,12 +11,12 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from operable.app import entry
 from operable.app.content import unpinnable
 from operable.app.packages import FILE, Package, inside
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import FILE_LIMIT, decode, parse_document
 from operable.manifest.loader import load

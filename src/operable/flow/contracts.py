@@ -6,11 +6,12 @@ returns.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from operable.flow.errors import NotAllowed, invalid_argument
 from operable.kernel import catalogue
+from operable.kernel.data_class import dataclass
 from operable.kernel.redact import Known
 
 # (shell line, further variables, timeout) -> what it printed; ValueError says why there is nothing

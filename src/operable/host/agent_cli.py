@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 
 if TYPE_CHECKING:

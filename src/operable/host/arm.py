@@ -15,9 +15,10 @@ Notices and LateCalls; ids of questions are never reused.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from operable.kernel.data_class import dataclass
 from operable.wire.events import AnyEvent, Notice, ToolCall, ToolResult
 
 

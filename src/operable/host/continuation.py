@@ -16,7 +16,7 @@ notice also says that; when all of them have a turn that runs, the new one is re
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -25,6 +25,7 @@ from operable.host.session.session import Session
 from operable.host.session.transcript import LIMIT, Said
 from operable.host.start.options import StartOptions
 from operable.kernel.catalogue import load, to_name
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.patches import strategy_for

@@ -14,12 +14,13 @@ Settings files are JSON with comments and trailing commas; `parse` takes them as
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgspec
 
 from operable.kernel.catalogue import load, names, to_name
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_argv
 from operable.manifest.frontmatter import render

@@ -13,7 +13,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -22,6 +22,7 @@ from operable.host.importer import AgentCommand, AgentDraft, draft
 from operable.host.launch.process import run
 from operable.host.start.confinement import ConfinedAgent, ConfinementRequest, confine
 from operable.host.start.confinement_paths import program_folders
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 from operable.manifest.blocks import Mount, SandboxBlock

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
+from operable.kernel.data_class import dataclass
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.plan import CommandPlan, ToolPlan
 

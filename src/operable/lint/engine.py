@@ -13,10 +13,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from operable.kernel import catalogue
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.lint import profile as profiles
 from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, Untested

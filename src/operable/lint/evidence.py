@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import math
 import shlex
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
 
+from operable.kernel.data_class import dataclass
 from operable.wire.lines import split_lines
 
 # Of the offending bytes, as many as a person needs to recognise them.

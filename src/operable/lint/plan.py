@@ -7,10 +7,11 @@ wrong is for the checks. Anything may be missing or of the wrong type; what cann
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
+from operable.kernel.data_class import dataclass
 from operable.lint.evidence import Invocation, Observation
 from operable.lint.profile import CommandProfile, Profile
 from operable.lint.samples import example_item, from_examples, from_schema

@@ -36,12 +36,13 @@ import json
 import os
 import shlex
 import tomllib
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeVar
 
 import msgspec
 
 from operable.kernel.catalogue import nearest
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 
 FILE = "aoi-lint.toml"

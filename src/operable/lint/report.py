@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from operable.kernel import catalogue
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.lint.check import CHARACTERISTICS, Level, LintFinding, Result
 from operable.lint.engine import Report

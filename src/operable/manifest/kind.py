@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from operable.kernel.catalogue import load, names
+from operable.kernel.data_class import dataclass
 from operable.manifest.blocks import Block
 from operable.manifest.frontmatter import Document
 from operable.manifest.part import ManifestPart

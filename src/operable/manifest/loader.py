@@ -11,11 +11,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 import msgspec
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.redact.urls import redact_url
 from operable.manifest.blocks import Block
 from operable.manifest.frontmatter import FILE_LIMIT, Document, decode, parse_document

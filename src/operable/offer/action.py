@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal, Protocol
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.run.validator import self_contained
 from operable.tool.declaration import ALIAS, BUILT_IN

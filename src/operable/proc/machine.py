@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
 from typing import Protocol
+
+from operable.kernel.data_class import dataclass
 
 # Seconds that a machine may live without word from its bridge. Long enough for a network that is away for a minute, short
 # enough that an unused machine costs next to nothing. Renewed three times within it.

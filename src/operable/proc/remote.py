@@ -17,9 +17,9 @@ import os
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.command import PreparedCommand
 from operable.proc.environment import environment, is_encodable

@@ -18,8 +18,8 @@ import time
 import tty
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from operable.kernel.data_class import dataclass
 from operable.proc.child import Child, ChildEnd
 from operable.proc.command import PreparedCommand
 from operable.proc.pipes import Inlet

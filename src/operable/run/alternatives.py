@@ -8,9 +8,10 @@ them, each is first brought to a list of `Alternative`s with exactly one type, w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
+
+from operable.kernel.data_class import dataclass
 
 ANY = "any"
 _TYPES: dict[type, str] = {

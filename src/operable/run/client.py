@@ -15,12 +15,13 @@ import os
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Self, Unpack
 
 from msgspec import structs
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.reactor import Attendant
 from operable.proc.tree.escalation import Graces

@@ -12,9 +12,9 @@ without it is the worst kind, because callers were not warned.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import EX_DATAERR, EX_OK, Fail
 from operable.run.alternatives import SchemaDocument
 from operable.run.contract import Contract, contract_of

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import msgspec
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.run import output
 from operable.run.discovery import ToolSource, describe

@@ -12,10 +12,10 @@ Annotations (title, description, examples) and unknown keywords make no differen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from operable.kernel.canonical import canonical_json
+from operable.kernel.data_class import dataclass
 from operable.run.alternatives import ANY, Alternative, SchemaDocument, allowed_values
 
 Effect = Literal["wider", "narrower", "removed", "added", "unclear", "default"]

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import msgspec
 
 from operable.kernel.canonical import digest
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.command import PreparedCommand
 from operable.proc.run import CommandOutput, aoutput, output

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal, TypedDict
 
 from msgspec import Struct
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.child import OpenInput, Stdin
 from operable.proc.tree.escalation import Graces

@@ -15,11 +15,11 @@ import select
 import signal
 import time
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import msgspec
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import EX_IOERR, EX_SIGPIPE, Fail
 from operable.run.cassette import VERSION
 

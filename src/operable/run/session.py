@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import EX_OK, Fail
 from operable.kernel.redact import Known, Redactor, redact_argv
 from operable.proc.child import ChildEnd

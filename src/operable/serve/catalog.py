@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from operable.kernel.catalogue import load, names, unknown
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.offer.action import Action, Adapter, Risk
 

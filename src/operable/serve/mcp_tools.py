@@ -13,9 +13,9 @@ import hashlib
 import os
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.offer.action import Action, Progress, Result, check_arguments, tool_name, with_any_words
 from operable.offer.result import remove

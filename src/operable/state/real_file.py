@@ -9,10 +9,10 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from io import BufferedReader
 from itertools import islice
 
+from operable.kernel.data_class import dataclass
 from operable.state.atomic import move
 from operable.state.real_path import open_place
 

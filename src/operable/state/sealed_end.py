@@ -10,8 +10,9 @@ damage: the key was taken away.
 
 import hashlib
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from operable.kernel.data_class import dataclass
 from operable.state.atomic import opened
 from operable.state.line_file import lines_back, tail
 from operable.state.sealed_file import LINE_LIMIT, full_files, last_line, lines_of

@@ -18,8 +18,9 @@ import hashlib
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from operable.kernel.data_class import dataclass
 from operable.state.atomic import opened, sync_folder, write_all, write_whole
 
 # Everything that is begun at one moment in one log: more is a leak, and refused.

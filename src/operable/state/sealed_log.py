@@ -17,8 +17,9 @@ import errno
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from operable.kernel.data_class import dataclass
 from operable.state.atomic import make_folder, opened, sync_folder, write_all
 from operable.state.lock import EXCLUSIVE, WAIT, held, is_held, presence
 from operable.state.sealed_end import DamagedError, LogEnd, find_record, read_end

@@ -5,9 +5,10 @@ decides the order, what is begun and closed, and what is written about the log i
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from operable.kernel.data_class import dataclass
 from operable.state.sealed_head import Head
 
 Json = dict[str, Any]

@@ -15,8 +15,9 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from operable.kernel.data_class import dataclass
 from operable.state.atomic import open_private, opened
 from operable.state.lock import SHARED, WAIT, held, is_held
 from operable.state.sealed_file import LogLines, full_files

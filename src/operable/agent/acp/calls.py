@@ -5,7 +5,6 @@ write as the file before and after. What it gave is added when it has ended.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import acp
@@ -35,6 +34,7 @@ from operable.agent.session.history import (
 )
 from operable.agent.tool import presentation
 from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
+from operable.kernel.data_class import dataclass
 from operable.wire import json_stream as protocol
 
 Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent

@@ -14,11 +14,11 @@ Of several verdicts the gravest counts.
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from operable.agent.provider.model import ModelCall
 from operable.kernel.canonical import digest
+from operable.kernel.data_class import dataclass
 
 _ALL_FAILED_WARN, _ALL_FAILED_STOP = 3, 8
 _SHORTEST_CYCLE, _LONGEST_CYCLE = 2, 4  # the same call again and again may be waiting for something

@@ -10,7 +10,7 @@ without a result.
 import queue
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from operable.agent.loop.cancellation import Cancellation
@@ -19,6 +19,7 @@ from operable.agent.session.history import ToolOutputBlock
 from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.agent.tool.permissions import PermissionDecision, ToolPermissions
 from operable.agent.tool.workspace import Reach, reach
+from operable.kernel.data_class import dataclass
 from operable.wire import json_stream as protocol
 
 STOPPED = "The user stopped this run."

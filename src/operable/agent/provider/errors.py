@@ -6,8 +6,9 @@ no sense. Secrets are removed by the code that shows the message (`provider_stre
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from operable.kernel.data_class import dataclass
 
 _REASON_LIMIT = 500  # characters of the vendor's own words; a proxy may answer with a whole page
 # Errors inside a stream that would come again; in lower case, without the separators that vendors disagree on.

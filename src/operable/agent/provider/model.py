@@ -7,11 +7,12 @@ SDKs are imported by `stream`, not before `ready`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from operable.agent.loop.cancellation import Cancellation
 from operable.agent.session.history import HistoryTurn, Tokens
+from operable.kernel.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from operable.agent.loop.cancellation import Cancellation, Cancelled
@@ -22,6 +21,7 @@ from operable.agent.provider.errors import Broken, broke_off
 from operable.agent.provider.model import Finished, ModelError, ModelRequest, Piece, Retrying, ToolOffer
 from operable.agent.provider.turns import mended, writable
 from operable.agent.session.history import HistoryTurn, TextBlock
+from operable.kernel.data_class import dataclass
 from operable.kernel.redact import Redactor
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ It knows nothing of the protocol: what the host may see is decided by the run an
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from operable.agent.loop.cancellation import Cancellation
@@ -17,6 +17,7 @@ from operable.agent.provider.model import ModelCall
 from operable.agent.session.history import HistoryTurn, TextBlock, Tokens, ToolOutputBlock, ToolUseBlock
 from operable.agent.tool.ability import Ability, Scene
 from operable.agent.tool.permissions import Permissions, ToolPermissions
+from operable.kernel.data_class import dataclass
 from operable.kernel.redact import Known
 from operable.wire.json_stream import SetConfigFrame
 

@@ -6,11 +6,12 @@ loop decides about approval, truncates to `cap`, and turns outcomes into events;
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from operable.agent.loop.cancellation import Cancellation
 from operable.agent.session.history import ImageBlock
+from operable.kernel.data_class import dataclass
 from operable.kernel.redact import Known
 from operable.state.real_file import Seen
 

@@ -7,9 +7,9 @@ by the host. Deciding is plain logic; waiting is the round's business: it receiv
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from operable.agent.tool.ability import Ability
+from operable.kernel.data_class import dataclass
 
 MODES = ("default", "auto_edit", "yolo")
 _AUTO_EDIT = ("info", "edit")

@@ -5,13 +5,13 @@ The same facts for editors (`calls`) and terminals (`screen`); each shows them i
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from operable.agent.loop.cancellation import Cancellation
 from operable.agent.session.conversation import SessionConversation
 from operable.agent.session.history import ToolUseBlock
 from operable.agent.tool.workspace import reach
+from operable.kernel.data_class import dataclass
 
 # The words of ACP and of `operable.wire.events`.
 _KINDS = {

@@ -8,10 +8,10 @@ without following any link (`state.real_file`), so a link that is swapped in bet
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
+from operable.kernel.data_class import dataclass
 from operable.state.execution_files import is_execution_file
 
 

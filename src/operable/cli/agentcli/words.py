@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from operable.flow.canonical import parse
 from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.home import FILE_LIMIT, expanded, home_of
 from operable.flow.operation import Defaults, Operation, Parameter, names, operation
+from operable.kernel.data_class import dataclass
 
 GLOBAL_FLAGS = frozenset("json pretty ndjson version".split())
 GLOBAL_VALUES = frozenset({"home"})

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from operable.cli.flow.command import FlowCall
@@ -27,6 +27,7 @@ from operable.flow.scheduler.inspection import inspect, inspection_of
 from operable.flow.scheduler.job_store import jobs_address
 from operable.flow.scheduler.openclaw import check_capabilities
 from operable.flow.scheduler.reconciliation import ApplyOptions, JobStep
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.state.database import is_shared
 from operable.tool import Change, Context, Page, Warn

@@ -9,12 +9,13 @@ may keep it from taking effect. Approvals that other programs gave are not in th
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from operable.flow.audit import log as audit_log
 from operable.flow.canonical import canonical_digest
 from operable.flow.errors import FlowError
+from operable.kernel.data_class import dataclass
 
 Json = dict[str, Any]
 _GRANTED, _REVOKED, _USED = "approval_granted", "approval_revoked", "approval_used"

@@ -4,7 +4,6 @@ A refusal says what is missing and, if something was approved before, what has c
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from operable.flow.approve.audit_trail import RecordedApprovals
@@ -14,6 +13,7 @@ from operable.flow.canonical import canonical_digest
 from operable.flow.contracts import Surroundings
 from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import Selected
+from operable.kernel.data_class import dataclass
 
 Json = dict[str, Any]
 

@@ -8,7 +8,9 @@ It errs to the side of more lines and more folders: a name too many names no fil
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from operable.kernel.data_class import dataclass
 
 # Shells whose words are read as `shell_words` reads them, and those with a language of their own.
 _POSIX = frozenset(

@@ -9,9 +9,10 @@ reader does not know (an unclosed quote, `@(a|b)`, `**`), is `open`. Nothing is 
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from operable.flow.approve.shell_lines import CommandWords, is_shell, misunderstood
+from operable.kernel.data_class import dataclass
 
 _SEPARATORS = " \t\r\n;&|()<>`"
 _ENDS = "\n;&|()`"  # of a command

@@ -22,7 +22,6 @@ import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from operable.flow.approve import shell_words
@@ -31,6 +30,7 @@ from operable.flow.approve.shell_words import Word
 from operable.flow.manifest.inheritance import merged_contract, merged_verify
 from operable.flow.manifest.selection import Selected, value_commands
 from operable.flow.manifest.tools import tool_of
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.command import resolve
 

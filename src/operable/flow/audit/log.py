@@ -12,7 +12,6 @@ import shlex
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -20,6 +19,7 @@ from operable.flow.audit.attestation import SECTIONS, without_secrets
 from operable.flow.audit.record import STARTED, ExecutionFormat
 from operable.flow.canonical import canonical_text, hash_text, parse
 from operable.flow.errors import FlowError
+from operable.kernel.data_class import dataclass
 from operable.kernel.redact import Known, Redactor, as_known
 from operable.state.atomic import NotRegularError
 from operable.state.sealed_end import DamagedError

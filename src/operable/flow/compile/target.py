@@ -1,7 +1,6 @@
 """The contract of a target: what a manifest is compiled to, and what that backend can do."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from operable.flow.canonical import spelled
@@ -10,6 +9,7 @@ from operable.flow.manifest.failure_handlers import expand
 from operable.flow.manifest.inheritance import Json
 from operable.flow.manifest.validation import validate
 from operable.kernel import catalogue
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 
 _PORTABLE = "model_policy execution_intent output_hints timeout_support context_retrieval".split()

@@ -6,7 +6,6 @@ anywhere.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +14,7 @@ from operable.flow.compile.target import require_valid
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.failure_handlers import expand
 from operable.flow.manifest.schedules import next_runs
+from operable.kernel.data_class import dataclass
 
 Json = dict[str, Any]
 TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

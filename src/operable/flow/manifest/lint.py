@@ -7,11 +7,11 @@ look at any JSON value, valid or not, and never raise. What they say never repea
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from operable.flow import lints
 from operable.kernel import catalogue
+from operable.kernel.data_class import dataclass
 from operable.kernel.redact.shapes import mask_shapes
 
 Level = Literal["error", "warning"]

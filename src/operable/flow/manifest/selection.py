@@ -5,7 +5,6 @@ manifest is validated first and expanded once; the original is kept beside it, b
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from operable.flow.canonical import spelled
@@ -13,6 +12,7 @@ from operable.flow.compile.target import require_valid
 from operable.flow.errors import invalid_argument
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.failure_handlers import ExpandedManifest, expand
+from operable.kernel.data_class import dataclass
 
 Json = dict[str, Any]
 PROFILES = "identity_profiles"

@@ -4,11 +4,12 @@ The validator has messages and an order of its own and does not read this; a tes
 generated manifests. What a schema cannot say (references, uniqueness, trust) is only the validator's.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from operable.flow.manifest import vocabulary
 from operable.flow.manifest.blocks import PLAIN
+from operable.kernel.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

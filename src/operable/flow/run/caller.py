@@ -5,7 +5,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from operable.flow.approve.eligibility import Believing
@@ -17,6 +17,7 @@ from operable.flow.errors import FlowError
 from operable.flow.home import home_of, paths, require_folder
 from operable.flow.manifest.inheritance import first, merged_contract
 from operable.flow.manifest.selection import Selected
+from operable.kernel.data_class import dataclass
 from operable.kernel.redact import Known
 
 Json = dict[str, Any]

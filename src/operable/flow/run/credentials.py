@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from operable.flow.contracts import Identity, entry
@@ -18,6 +18,7 @@ from operable.flow.errors import FlowError
 from operable.flow.javascript_json import javascript_json
 from operable.flow.manifest.findings import ENVIRONMENT_NAME
 from operable.flow.trust.identity.sessions import walk
+from operable.kernel.data_class import dataclass
 from operable.proc.environment import loads_code
 from operable.proc.tree.keeper import KEEPER
 

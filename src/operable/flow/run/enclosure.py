@@ -17,10 +17,10 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from operable.flow.errors import FlowError
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.command import PreparedCommand
 from operable.proc.sandbox import enclosure

@@ -6,7 +6,7 @@ have hashes. Known secrets are masked before any document is made.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from operable.flow.audit.attestation import SECTIONS, command_hash
@@ -18,6 +18,7 @@ from operable.flow.run import process
 from operable.flow.run.caller import Bound, Caller, content_of
 from operable.flow.run.process import TaskResult
 from operable.flow.trust.governance import Identified, actor_of, step_up
+from operable.kernel.data_class import dataclass
 from operable.kernel.redact import Known
 
 Json = dict[str, Any]

@@ -1,8 +1,10 @@
 """What a caller may choose about one execution of a task, whatever kind of task it is."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from operable.kernel.data_class import dataclass
 
 
 @dataclass(frozen=True, slots=True)

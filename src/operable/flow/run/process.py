@@ -10,12 +10,12 @@ an exit code and with the reason, because a workflow goes on with its failure ha
 import os
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from operable.flow.canonical import hash_text
 from operable.flow.errors import FlowError
 from operable.flow.run.enclosure import TaskEnclosure
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.child import Child, ChildEnd
 from operable.proc.command import PreparedCommand

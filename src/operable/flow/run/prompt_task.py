@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -24,6 +24,7 @@ from operable.flow.run.credentials import Materialised
 from operable.flow.run.enclosure import constraints, enclosed, switched_off, unavailable
 from operable.flow.run.execution import Execution
 from operable.flow.run.process import OUTPUT_LIMIT, TaskResult
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.wire.events import AgentError, TextDelta, TurnEnd, UsageUpdate
 

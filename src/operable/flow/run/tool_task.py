@@ -14,7 +14,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +25,7 @@ from operable.flow.run.credentials import Materialised
 from operable.flow.run.enclosure import TaskEnclosure, constraints, unavailable
 from operable.flow.run.execution import Execution
 from operable.flow.run.process import OUTPUT_LIMIT, TaskResult
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.environment import loads_code
 from operable.state.paths import VARIABLES

@@ -11,12 +11,12 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import operable
 from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.manifest.selection import task_of
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.run import output
 from operable.proc.spawn import prepare

@@ -7,7 +7,6 @@ Jobs of our own engine are compared and written in one transaction; `openclaw` a
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from operable.flow.canonical import canonical_digest, same_json, spelled
@@ -33,6 +32,7 @@ from operable.flow.scheduler.reconciliation import (
     verified_proofs,
     with_verifications,
 )
+from operable.kernel.data_class import dataclass
 from operable.state.database import shown_address
 
 ENGINE = "operable"

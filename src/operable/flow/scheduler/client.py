@@ -10,12 +10,13 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from operable.flow.canonical import parse
 from operable.flow.errors import FlowError
 from operable.flow.manifest.inheritance import Json
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 

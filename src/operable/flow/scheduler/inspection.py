@@ -14,7 +14,7 @@ import stat
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 from operable.flow.canonical import spelled
@@ -24,6 +24,7 @@ from operable.flow.manifest.inheritance import Json
 from operable.flow.operation import truthy
 from operable.flow.scheduler.job_rows import JobReader
 from operable.flow.scheduler.job_store import open_jobs
+from operable.kernel.data_class import dataclass
 from operable.state.database import is_shared
 from operable.state.sqlite import read_database
 

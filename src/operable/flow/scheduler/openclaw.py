@@ -8,7 +8,7 @@ Adopting is adding under the stable id and then deleting the old row; when the s
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from operable.flow.canonical import canonical_digest
@@ -32,6 +32,7 @@ from operable.flow.scheduler.reconciliation import (
     with_verifications,
 )
 from operable.flow.scheduler.specs import Handoffs, create_spec, differences, update_spec
+from operable.kernel.data_class import dataclass
 
 SCHEDULER = capabilities.SCHEDULER
 

@@ -9,7 +9,7 @@ since. What runs the jobs is none of this module's business.
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Literal
 
 from operable.flow.canonical import canonical_digest, spelled, stable_id
@@ -21,6 +21,7 @@ from operable.flow.manifest.failure_handlers import expand
 from operable.flow.manifest.inheritance import Json
 from operable.flow.run.caller import TaskCommands
 from operable.flow.trust.proof_verification import verify_proof
+from operable.kernel.data_class import dataclass
 
 ADOPT_BY = ("id", "name")
 Action = Literal["created", "updated", "adopted", "unchanged", "pruned"]

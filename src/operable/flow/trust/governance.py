@@ -7,7 +7,7 @@ Sessions hold credentials: the caller that resolves an identity releases it (`re
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from operable.flow.compile.binding import identity_binding
@@ -26,6 +26,7 @@ from operable.flow.trust.identity.sessions import (
 )
 from operable.flow.trust.policy.authorization import Circumstances, evaluate
 from operable.flow.trust.proof_verification import verify_proof
+from operable.kernel.data_class import dataclass
 
 Json = dict[str, Any]
 _FACTS = ("org_id", "on_behalf_of_user_id", "delegation_grant_id", "run_id")

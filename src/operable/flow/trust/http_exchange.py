@@ -11,12 +11,13 @@ import json
 import queue
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from operable.flow.contracts import Surroundings
 from operable.flow.manifest.profile_rules import is_safe_endpoint
+from operable.kernel.data_class import dataclass
 
 if TYPE_CHECKING:
     import http.client

@@ -10,13 +10,13 @@ kept elsewhere) a chain that was cut short.
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from operable.gate.audit.record import AuditFormat, spelled_time
 from operable.kernel.canonical import canonical_json, digest
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, Redactor
 from operable.state import sealed_head

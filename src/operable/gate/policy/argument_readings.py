@@ -11,7 +11,7 @@ is bounded: `too_many` names the readings that reached a bound, and what denies 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import chain, islice, permutations
 from shlex import join
@@ -21,6 +21,7 @@ import msgspec
 
 from operable.gate.policy.patch_files import patched
 from operable.gate.policy.tool_arguments import is_decoration, is_text, lines_of, role_of
+from operable.kernel.data_class import dataclass
 
 _DEPTH, _VALUES = 8, 2_000
 _TEXT: Final = 4_096  # the length of the longest path that Linux takes

@@ -10,7 +10,6 @@ is not a pattern here, but one of another program, is refused: as a rule it woul
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Final
 
@@ -19,6 +18,7 @@ from operable.gate.policy.agent_path import ANYWHERE
 from operable.gate.policy.argument_cover import uncovered_argument
 from operable.gate.policy.shell.text import WILD, Command, may_match, obscured
 from operable.gate.policy.tool_call import Facts
+from operable.kernel.data_class import dataclass
 from operable.wire.events import TOOL_KINDS
 
 ALLOW: Final = "allow"

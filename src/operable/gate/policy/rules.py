@@ -23,13 +23,14 @@ workspace is written absolute, so that no relative pattern allows it.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from operable.gate.policy.agent_path import AgentPaths
 from operable.gate.policy.pattern import ALLOW, ASK, DENY, parse
 from operable.gate.policy.tool_call import Facts, JudgedCall
 from operable.gate.policy.tool_map import ToolMap
+from operable.kernel.data_class import dataclass
 from operable.wire.events import MUTATING_KINDS
 
 # Levels of autonomy go from 0 to 4 (AIP-7 has both 0-3 and 0-4); a call is free below the level: read at 1, edit at 2, …

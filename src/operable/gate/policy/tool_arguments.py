@@ -7,13 +7,14 @@ text. `unreadable` says that something was there which could not be understood.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from operable.gate.policy.patch_files import patched
 from operable.gate.policy.shell import command_context
 from operable.gate.policy.shell.command_context import CommandContext
 from operable.gate.policy.shell.text import BLANK
+from operable.kernel.data_class import dataclass
 
 # Names of arguments, in small letters without anything between them: filePath, file_path and FILE-PATH are one name.
 _PATHS: Final = frozenset(

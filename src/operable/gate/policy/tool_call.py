@@ -11,7 +11,6 @@ the workspace when it is inside.
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from operable.gate.policy.argument_readings import ArgumentReadings
 from operable.gate.policy.shell.text import Command
 from operable.gate.policy.tool_arguments import ArgumentTargets, is_verb, lines_of, shown_in, tells
 from operable.gate.policy.tool_map import ToolMap, ToolPurpose
+from operable.kernel.data_class import dataclass
 from operable.wire.events import TOOL_KINDS
 
 _PATHS: Final = 2_000  # of one call; with more, not all are known

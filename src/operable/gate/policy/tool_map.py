@@ -13,9 +13,9 @@ name counts, else the pattern with the most letters. It is the author of the man
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
+from operable.kernel.data_class import dataclass
 from operable.wire.events import TOOL_KINDS
 
 MEMBERS: Final = ("command", "path", "address")

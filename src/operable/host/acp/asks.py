@@ -10,10 +10,10 @@ follow a cancel (opencode ran the command when one did).
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from operable.host.arm import Answer, CallWithdrawn
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.wire.events import Choice, Notice
 from operable.wire.jsonrpc import RpcLink

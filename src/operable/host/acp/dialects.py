@@ -5,10 +5,11 @@ by its number: goose, openhands and the SDK's echo agent repeat any number while
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from operable.host.arm import Opened, Opening, PeerError
+from operable.kernel.data_class import dataclass
 
 _SPOKEN: Final = {1: "1", 2: "2"}
 

@@ -5,12 +5,13 @@ The agent runs on a machine of its own, so there is no process to confine; what 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from operable.host.start.placement import Placing, needed, sandbox_of, vault_of
 from operable.host.start.vault import Vault
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_url
 from operable.manifest.kinds.agent_cli import AgentCli

@@ -7,11 +7,11 @@ is for `operable.host.http.transport` to say.
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.redact import redact_url
 from operable.wire.lines import LineSplitter, LineTooLong
 

@@ -15,13 +15,14 @@ Only the frontmatter is read, and nothing in it is acted on: a manifest that can
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from operable import __version__
 from operable.host.launch.ledger import Ledger
 from operable.host.launch.places import MANIFEST, bundled_agents, user_agents
 from operable.host.launch.trust import ManifestTrust, not_approved, standing
 from operable.kernel.catalogue import unknown
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import decode, parse_document
 from operable.manifest.problem import ManifestError

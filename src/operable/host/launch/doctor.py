@@ -8,12 +8,13 @@ the fixes in order until nothing more can be done, for `doctor --fix`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from operable.host.launch.install import Installed, Manifest
 from operable.host.launch.readiness import Launch, checked
 from operable.host.launch.version import check
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.environment import environment
 from operable.proc.sandbox.confinement import Item

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 import msgspec
@@ -33,6 +33,7 @@ from operable.host.launch.installer import (
 from operable.host.launch.ledger import Ledger
 from operable.host.launch.places import Places, exclusive
 from operable.kernel.canonical import digest
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import INSTALL_METHODS, Auth, Install, Requires, SetupStep, VersionCheck
 from operable.state.atomic import advise, is_disk_problem

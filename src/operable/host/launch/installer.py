@@ -13,11 +13,12 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple
 
 from operable.host.launch.process import run
 from operable.kernel.catalogue import load
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Install, Requires
 from operable.proc.run import CommandOutput

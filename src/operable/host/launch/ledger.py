@@ -11,9 +11,9 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 
 # A writer holds the lock for microseconds; ten seconds are a machine that is swapping.

@@ -12,8 +12,8 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.state.lock import EXCLUSIVE, held
 from operable.state.paths import config_path, make_private, make_state

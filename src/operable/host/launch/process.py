@@ -7,9 +7,10 @@ file, whatever else is on PATH), the confinement that the caller wants, and the 
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from operable.host.launch.words import CommandLine, line
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.child import OPEN, Child, ChildEnd
 from operable.proc.command import PreparedCommand

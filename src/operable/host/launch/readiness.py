@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from operable.host.launch.install import FOUND, Installation, Installed, Manifest
 from operable.host.launch.installer import InstallProgress, LocalMachine, Report
@@ -25,6 +25,7 @@ from operable.host.launch.process import CommandSurroundings, search_path
 from operable.host.launch.setup import Setup
 from operable.host.launch.step import Person, SecretStore, ValueStore
 from operable.host.launch.version import Version, check, mismatch, remembered, stamp
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.command import PreparedCommand
 from operable.proc.environment import environment

@@ -8,7 +8,7 @@ person who is not there. Values go only to the store of secrets: the ledger and 
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,6 +21,7 @@ from operable.host.launch.process import CommandSurroundings
 from operable.host.launch.step import OWN, Person, StepFailed, StepJob, ValueStore, step_kind
 from operable.host.launch.words import references
 from operable.kernel.canonical import digest
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_text
 from operable.manifest.blocks import Persist, SetupStep

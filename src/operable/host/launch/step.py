@@ -8,7 +8,7 @@ A kind of step gets a `StepJob`, does its work, and answers with its value (None
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from operable.host.launch.login.oauth import Client
@@ -16,6 +16,7 @@ from operable.host.launch.process import CommandSurroundings
 from operable.host.secret_backend import SecretScope, fetch, keep
 from operable.host.start.vault import Vault
 from operable.kernel.catalogue import load
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import SetupStep
 from operable.proc.terminal import Terminal

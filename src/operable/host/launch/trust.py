@@ -9,9 +9,9 @@ Everything in the folder of a named program is also part of it, because programs
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from operable.host.launch.ledger import Ledger
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import FILE_LIMIT, decode, parse_document
 from operable.manifest.problem import ManifestError

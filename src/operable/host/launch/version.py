@@ -12,13 +12,14 @@ import os
 import re
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 import operable
 from operable.host.launch.ledger import InstallRecord, Ledger
 from operable.host.launch.process import CommandSurroundings, run
 from operable.kernel.canonical import digest
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import VersionCheck
 from operable.manifest.versions import satisfies

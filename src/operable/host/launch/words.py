@@ -11,8 +11,9 @@ Placeholders: `${value}`, `${input.STEP}`, `${secrets.SLUG}`, `${callback_url}`.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 
 _PLACEHOLDER = re.compile(

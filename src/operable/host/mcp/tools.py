@@ -1,10 +1,11 @@
 """Which tool of a server is the agent, what it is called with, and what its results say."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from operable.host.arm import Message, Opened, Opening, PeerError
+from operable.kernel.data_class import dataclass
 from operable.wire.events import Failure
 from operable.wire.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, RpcError
 

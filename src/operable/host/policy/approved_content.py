@@ -7,11 +7,11 @@ no content is about the path alone, and each content is good.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from operable.gate.policy.tool_arguments import is_content, spelled
 from operable.gate.policy.tool_call import Facts
+from operable.kernel.data_class import dataclass
 from operable.wire.events import change_digest
 
 _WHOLE: Final = frozenset(

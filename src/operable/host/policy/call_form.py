@@ -12,7 +12,6 @@ where an agent reports nothing else. A `Form` is a snapshot: paths are where the
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from operable.gate.policy.pattern import arguments_of
@@ -24,6 +23,7 @@ from operable.gate.policy.tool_arguments import (
     strings_in,
 )
 from operable.gate.policy.tool_call import Facts
+from operable.kernel.data_class import dataclass
 from operable.wire.events import change_digest
 
 TOOL, TITLE = "its tool", "its title"

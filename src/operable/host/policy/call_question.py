@@ -8,7 +8,6 @@ A question that repeats an earlier one with more replaces it. What follows from 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from operable.gate.approvals import Decision, argument_digest
@@ -17,6 +16,7 @@ from operable.gate.policy.rules import Ruling
 from operable.gate.policy.tool_call import Facts
 from operable.host.policy.call_form import TITLE, TOOL, Form
 from operable.host.policy.judged_question import FactsOf, JudgedQuestion, reported_call
+from operable.kernel.data_class import dataclass
 from operable.wire.events import ToolCall
 
 Judge = Callable[[Facts], Ruling]

@@ -11,7 +11,7 @@ A failed result does not raise it: agents check arguments before they ask, and r
 a success would have raised is kept: it is raised if the agent reports the success later.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from operable.gate.approvals import Decision
@@ -27,6 +27,7 @@ from operable.host.policy.call_question import (
     shown,
 )
 from operable.host.policy.judged_question import FactsOf, JudgedQuestion, reported_call
+from operable.kernel.data_class import dataclass
 from operable.wire.events import MUTATING_KINDS, ToolCall, ToolResult
 
 # What changes something, and what is unknown.

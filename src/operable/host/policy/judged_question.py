@@ -14,7 +14,7 @@ denial by a person.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from operable.gate.approvals import argument_digest
@@ -22,6 +22,7 @@ from operable.gate.policy.tool_arguments import is_decoration, member_name, role
 from operable.gate.policy.tool_call import Facts, JudgedCall
 from operable.host.policy.approved_content import ApprovedContent, approved_contents
 from operable.host.policy.call_form import Form
+from operable.kernel.data_class import dataclass
 from operable.wire.events import AgentPrompt, ToolCall, change_digest
 
 FactsOf = Callable[[JudgedCall], Facts]

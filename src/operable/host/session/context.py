@@ -10,7 +10,7 @@ so does every other error in between: it is recorded as an alarm.
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from operable.gate.approvals import ApprovalQueue
@@ -20,6 +20,7 @@ from operable.host.session.link import AgentLink
 from operable.host.session.log import SessionLog
 from operable.host.session.registry import SessionHome, timestamp
 from operable.host.session.turn_table import TurnMachine
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.wire import events as e
 from operable.wire.events import TurnEnd, UsageUpdate

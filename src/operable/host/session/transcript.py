@@ -8,9 +8,9 @@ to its own words before it is quoted again, so that records do not grow into eac
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from operable.host.session.log_files import USER_MESSAGE, Record
+from operable.kernel.data_class import dataclass
 from operable.wire.events import AnyEvent, Notice, TextDelta, TurnEnd
 
 # About 8,000 tokens: enough for the thread of a conversation, a small part of any window.

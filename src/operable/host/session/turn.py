@@ -7,11 +7,11 @@ the log growing. `async with` ends a turn that is still running when the block i
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
 from operable.host.session.log import LogReader, SessionLog
+from operable.kernel.data_class import dataclass
 from operable.wire.events import AgentError, AnyEvent, Failure, TextDelta, ToolCall, TurnEnd, Usage
 
 

@@ -7,7 +7,7 @@ agent or to stop reading it needs no record. The timers of a state are started a
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import msgspec
 
@@ -17,6 +17,7 @@ from operable.host.session.context import Consequence, Exceeded, SessionContext
 from operable.host.session.registry import timestamp
 from operable.host.session.turn import Turn
 from operable.host.session.turn_table import TIMERS, TurnAction, TurnInput, TurnTimer
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.wire import events as e
 

@@ -8,7 +8,7 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from operable.gate.approvals import TIMEOUT, ApprovalQueue, OnAsk
@@ -31,6 +31,7 @@ from operable.host.session.registry import (
 )
 from operable.host.session.session import Session
 from operable.host.session.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.wire.events import Notice

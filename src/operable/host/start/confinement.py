@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Self
 
 from operable.host.start.confinement_paths import (
@@ -30,6 +30,7 @@ from operable.host.start.confinement_paths import (
 )
 from operable.host.start.secret_delivery import Delivered, deliver
 from operable.host.start.vault import Vault
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.manifest.blocks import SandboxBlock

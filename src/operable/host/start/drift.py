@@ -7,10 +7,10 @@ reported, not fatal: a manifest that promises too little is merely out of date.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from operable.host.arm import Opened
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.wire import events as e

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 from operable.gate.approvals import OnAsk
@@ -11,6 +11,7 @@ from operable.gate.policy.policy_file import load_policy
 from operable.gate.policy.rules import Policy
 from operable.host.peer import pairs
 from operable.host.session.context import Limits
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.environment import secret_values
 

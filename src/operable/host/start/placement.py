@@ -9,7 +9,7 @@ groups, key rings): called in a thread.
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import msgspec
 
@@ -21,6 +21,7 @@ from operable.host.start.confinement import ConfinedAgent, ConfinementRequest, c
 from operable.host.start.confinement_paths import OUTSIDE, is_free, program_folders
 from operable.host.start.remote import key_reference
 from operable.host.start.vault import Actor, SecretUse, Vault
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
 from operable.kernel.redact.credentials import read_credentials

@@ -20,9 +20,9 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Self
 
+from operable.kernel.data_class import dataclass
 from operable.state.lock import create_locked, is_locked
 
 _PREFIX = "aoi-lint-"

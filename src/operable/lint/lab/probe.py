@@ -12,8 +12,9 @@ import re
 import resource
 import shutil
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.lint.evidence import Invocation
 from operable.lint.lab.custody import MEMORY, TASKS

@@ -11,7 +11,8 @@ import os
 import platform
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from operable.kernel.data_class import dataclass
 
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _TICKS = os.sysconf("SC_CLK_TCK")

@@ -11,9 +11,10 @@ import asyncio
 import os
 import queue
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, redact_text
 from operable.proc.spawn import prepare

@@ -12,7 +12,6 @@ import os
 import re
 import shlex
 import stat
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,6 +19,7 @@ from operable.flow.contracts import Surroundings
 from operable.flow.errors import FlowError
 from operable.flow.home import home_of, paths
 from operable.flow.trust.keys.ssh_signatures import private_key
+from operable.kernel.data_class import dataclass
 
 _LIMIT = 1024 * 1024
 _TIME = re.compile(r"(\d{8})(\d{4}(?:\d{2})?)?(Z?)\Z")

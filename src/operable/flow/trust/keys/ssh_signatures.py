@@ -11,8 +11,9 @@ import hashlib
 import os
 import stat
 import struct
-from dataclasses import dataclass
 from typing import Any
+
+from operable.kernel.data_class import dataclass
 
 _MAGIC = b"SSHSIG"
 _VERSION = 1

@@ -7,12 +7,13 @@ and the decision says why. A policy that exceeds its limits denies, whatever the
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from operable.flow.contracts import Authorizer, Surroundings, entry, known
 from operable.flow.errors import FlowError, NotAllowed
 from operable.flow.trust.policy.evaluator import PolicyEnded
+from operable.kernel.data_class import dataclass
 from operable.kernel.redact import redact_text
 
 Json = dict[str, Any]

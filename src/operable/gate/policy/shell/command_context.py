@@ -8,9 +8,11 @@ Variables that only change how output looks are left out; a variable that is not
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from shlex import quote
 from typing import Any, Final
+
+from operable.kernel.data_class import dataclass
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ENVIRONMENTS: Final = frozenset(

@@ -10,10 +10,11 @@ The reader does not expand anything and does not look at files. It is linear in 
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from operable.gate.policy.shell.text import WILD, Piece, obscured
+from operable.kernel.data_class import dataclass
 
 LENGTH: Final = 128_000  # characters of a line that are read
 _DEPTH: Final = 8  # substitutions within substitutions

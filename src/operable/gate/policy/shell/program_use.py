@@ -4,10 +4,11 @@ The readers of single programs (`operable.gate.policy.shell.known_programs`, `â€
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from operable.gate.policy.shell.grammar import ShellWord
+from operable.kernel.data_class import dataclass
 
 Words = Sequence[ShellWord]
 

@@ -6,8 +6,9 @@ A program that is in no list may run its arguments: a rule that denies then look
 """
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from operable.kernel.data_class import dataclass
 
 OPTION_NAMES: Final = frozenset("pipefail errexit nounset xtrace noglob noclobber verbose".split())
 """Options of shells that do not change what a line runs."""

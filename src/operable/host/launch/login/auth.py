@@ -13,7 +13,6 @@ import os
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from operable.host.launch.installer import InstallProgress, Report
 from operable.host.launch.ledger import AuthState, Ledger, Scope
@@ -23,6 +22,7 @@ from operable.host.launch.process import CommandSurroundings, judge, run
 from operable.host.launch.step import Person
 from operable.host.launch.words import references
 from operable.kernel.canonical import digest
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Auth, CompletesWhen, Login
 from operable.manifest.durations import seconds

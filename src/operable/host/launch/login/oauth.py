@@ -12,11 +12,11 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from operable.host.launch.login.callback import Receiver, origin
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 
 # A person reads, logs in, looks for the second factor.

@@ -9,7 +9,8 @@ a record names no place.
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+
+from operable.kernel.data_class import dataclass
 
 OTHERS = "(others)"  # not a name that a host can have
 

@@ -6,8 +6,9 @@ server's verified 101: until then no byte that follows the request leaves.
 """
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.sandbox.egress import placeholders
 from operable.proc.sandbox.egress.budget import AttemptLog, Bounds, Memory

@@ -9,8 +9,9 @@ read. The tests use it as the second parser (docs/decisions/0023-own-grammar-in-
 """
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from operable.kernel.data_class import dataclass
 from operable.proc.sandbox.egress.rules import normal
 
 Headers = tuple[tuple[bytes, bytes], ...]

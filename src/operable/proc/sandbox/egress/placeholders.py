@@ -15,9 +15,10 @@ import binascii
 import json
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import quote
 
+from operable.kernel.data_class import dataclass
 from operable.proc.sandbox.egress.http import MalformedHttp, RequestHead
 from operable.proc.sandbox.egress.rules import Rules
 

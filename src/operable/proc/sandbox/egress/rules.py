@@ -13,8 +13,8 @@ otherwise the owner of a name could point it at the metadata service of a cloud.
 
 import ipaddress
 import re
-from dataclasses import dataclass
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 
 _WEB = (80, 443)
