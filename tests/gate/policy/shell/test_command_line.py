@@ -255,6 +255,56 @@ PASSED_ONCE = [
     "unknown '/bin/rm x'",
     "unknown 'a && sudo -u b rm x'",
     "unknown 'env A=1 rm x'",
+    # found by a fuzz that ran what the gate allowed, on 2026-11-18
+    "read -t 'a[$(rm x)]' y",
+    "read -n 'a[$(rm x)]' y < f",
+    "read -p 'a[$($X v)]' y < f",
+    "read -t $X y",
+    "fish -c ls -c 'rm x'",
+    "fish -c ls --init-command='rm x'",
+    "eval 'echo a\\\\\\;rm x'",
+    "bash -c 'echo a\\\\\\;$X v'",
+    "cp /bin/r[m] zz; ./zz x",
+    "ls # ; /bin/r[m] x",
+    "ls # don't\necho '; /bin/r[m] x #'",
+    "argparse 'n=!{rm,x}' -- -n 1",
+    "strace -o '!rm' ls",
+    "dpkg --status-logger='$X v' -i f",
+    "gpg --photo-v 'rm x' --list-keys",
+    "gh repo clone a/b -- -u 'rm x'",
+    "npm docs x --browser=rm",
+    "cargo watch -s 'rm x'",
+    "cargo rustc -- -Clinker=rm",
+    "go env -w CC=rm",
+    "cmake --build . -- --eval='$(shell rm x)'",
+    "rustc -Clink-arg=-B. f.rs",
+    "git archive --remote='ext::rm x' HEAD",
+    "sudo A=1 $(printf r%s m) x",
+    "unknown --prepare='rm x' ls",
+    "unknown --prepare=rm x",
+    "unknown -p'rm x' ls",
+    "unknown 'if true; then rm x; fi'",
+    "unknown '$X v'",
+    "unknown '/bin/r[m] x'",
+    "RSYNC_RSH='rm x' rsync a b:c",
+    "RSYNC_RSH=rm rsync a b:c",
+    "RSYNC_RSH=$X rsync a b:c",
+    "ANY='rm x' unknown",
+    "env ANY='rm x' unknown",
+    "sudo ANY='rm x' unknown",
+    "export ANY='rm x'; unknown",
+    # a file that the line writes and runs
+    "echo '$X v' > z; sh z",
+    "echo '/bin/r[m] x' > z; . ./z",
+    "cat > z <<'E'\n$X v\nE\nsh z",
+    "echo 'rm x' > z; sh z",
+    "cat > z <<'E'\nrm x\nE\nsh z",
+    "printf 'r%s x' m > z; ./z",
+    "printf r > z; echo m x >> z; ./z",
+    "rev <<< 'x mr' > z; ./z",
+    "{ echo '$X v'; } > z; sh z",
+    "rev <<< 'x mr' | tee z; ./z",
+    "cp /bin/r[m] z$A; ./z",
 ]
 OPEN = [
     "$RM x",
@@ -332,7 +382,7 @@ def test_a_line_with_a_character_that_hides_or_ends_lines_elsewhere_may_run_anyt
         "echo hi > made.txt",
         "echo 'a; rm x'",
         'echo "don\'t rm x"',
-        "ls # don't rm x",
+        "ls # do not rm x",
         "git rm x",
         "git commit -m 'rm x'",
         "cat <<'EOF'\n$(rm x) don't\nEOF",
@@ -494,3 +544,34 @@ def test_every_line_can_be_looked_at(line):
 )
 def test_nothing_that_follows_hides_a_command(before, after):
     assert runs(f"{before}rm x {after}")
+
+
+def test_a_program_whose_name_ends_in_a_digit_is_not_hidden_by_the_numbers_of_zsh():
+    for line in ("/usr/bin/python<-> x", "/usr/bin/python<1-9> x", "flock l /usr/bin/python<2-> x"):
+        assert runs(line, "python3 *")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ls # all of them (also hidden ones); nothing else",
+        "cat > build.sh <<'E'\nmake all\nE\nsh build.sh",
+        "echo 'make all' > build.sh; chmod +x build.sh; ./build.sh",
+        "cp a b && ./run.sh > out.log",
+        './run.sh > "$LOG"; ./other.sh',
+        "RUST_LOG=debug cargo test -- --nocapture",
+        "FOO='a b' unknown --name=value --url http://a/b?c=d",
+        "read -r -t 5 -p 'Name: ' name",
+        "grep 'a\\\\.b' f",
+        "sudo A=1 make",
+        "docker run --rm -it image sh",
+    ],
+)
+def test_what_the_fuzz_of_real_shells_closed_leaves_usual_lines_free(line):
+    assert not runs(line)
+
+
+def test_files_that_are_written_and_run_are_compared_in_linear_time():
+    line = "".join(f"a{number} > b{number}$X;" for number in range(2000))
+
+    assert runs(line)  # too many to compare: it may run anything

@@ -16,7 +16,7 @@ def decide(line, *patterns):
 @pytest.mark.parametrize(
     "line",
     [
-        "ls # don't rm x",
+        "ls # do not rm x",
         'echo "$HOME rm x"',
         "echo $(echo rm x)",
         "echo a \\\n rm x",

@@ -11,6 +11,7 @@ Neither follows files: `sh script.sh`, `python -c …` and aliases stay what the
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Final
 
 from operable.gate.policy.shell.grammar import LENGTH, ShellWord, SimpleCommand, UnreadableError, read
@@ -21,16 +22,23 @@ from operable.gate.policy.shell.programs import (
     FREE,
     SHELLS,
     WRAPPERS,
+    WRITERS,
     is_integer_name,
     is_risky_name,
     is_usual_setting,
 )
-from operable.gate.policy.shell.text import BLANK, WILD, Command, Piece
+from operable.gate.policy.shell.text import BLANK, WILD, Command, Piece, may_match
 
 _ANYTHING: Final[Command] = (WILD,)
 _DEPTH, _COMMANDS, _WORDS = 8, 2_000, 300
 _IGNORES_CASE: Final = sys.platform in ("darwin", "win32")
 _STANDARD: Final = re.compile(r"(?:(?:/usr(?:/local)?)?/bin/)?([a-z]+)")
+_BEFORE_PROGRAM: Final = frozenset("if then elif else while until do ! eval".split())
+_VALUE: Final = re.compile(r"[=:]!?")
+# A text whose first word only a shell can read: a variable, a substitution, a pattern of paths.
+_HIDES_PROGRAM: Final = re.compile(
+    r"(?:\A|[;&|\n])[ \t]*(?:[^\s;&|]*[$`]|[^\s;&|]*/[^\s;&|]*[*?\[])[^;&|]*[ \t]"
+)
 _TAKES_SCRIPT: Final = re.compile(r"-[A-Za-z]*c[A-Za-z]*|--command")
 
 
@@ -42,6 +50,8 @@ class _Runs(dict[Command, None]):
         self.guesses = guesses
         self._read: dict[str, int] = {}
         self._left = 4 * LENGTH
+        self._written: dict[Command, list[str | None]] = {}
+        self._started: set[str] = set()
 
     def add(self, command: Command) -> None:
         self._left -= sum(len(piece) for piece in command if piece is not WILD)
@@ -57,6 +67,32 @@ class _Runs(dict[Command, None]):
         self._left -= len(script)
         return True
 
+    def note_written(self, file: ShellWord, text: str | None = None) -> None:
+        """A file that the line writes, and its text if the line shows it. An open name is not followed."""
+        name = tuple(_last_part(file.pieces))
+        if any(name):
+            self._written.setdefault(name, []).append(text)
+
+    def note_started(self, program: str) -> None:
+        self._started.add(program.rpartition("/")[2])
+
+    def take_text(self) -> str | None:
+        """The text of a file that the line writes and runs, once. None if no such file is left, or its text is not shown."""
+        names = [name for name in self._written if name[0] in self._started]
+        if not names:
+            names = [name for name in self._written if WILD in name]
+            is_run = len(names) * len(self._started) > _COMMANDS or any(
+                may_match(program, name) for program in self._started for name in names
+            )
+            if is_run:
+                self.add_anything()
+            return None
+        texts = self._written.pop(names[0])
+        if len(texts) > 1 or texts[0] is None:
+            self.add_anything()
+            return None
+        return texts[0]
+
     @property
     def is_done(self) -> bool:
         """Whether it can be anything already: nothing more needs to be found."""
@@ -71,6 +107,8 @@ def commands_in(line: str, *, guesses: bool = True) -> list[Command]:
     """
     runs = _Runs({(line.strip(),): None, (line.strip(BLANK),): None}, guesses=guesses)
     _read_script(line, runs, 0)
+    while not runs.is_done and (text := runs.take_text()) is not None:
+        _read_script(text, runs, 1)
     if not guesses and runs.is_done:
         for words in fragments(line[:LENGTH]):
             runs[(" ".join(words),)] = None
@@ -160,13 +198,32 @@ def _read_command(command: SimpleCommand, runs: _Runs, depth: int) -> None:
         runs.add_anything()
     if any(map(is_integer_name, others)):
         runs.add_anything()
+    for operator, target in pairwise(command.redirections):
+        if ">" in operator.raw and not operator.raw.endswith("&"):
+            runs.note_written(target, _text_written(command))
     if not command.words:
         return
     if command.settings:
         runs.add(_joined([*command.settings, *command.words]))
+        _guess_values(command.settings, runs, depth)
     if command.redirections:
         runs.add(_joined([*command.words, *command.redirections]))
     _look_through(command.words, runs, depth)
+
+
+def _text_written(command: SimpleCommand) -> str | None:
+    """The text that a command puts out, where the line shows all of it."""
+    texts = [word.text for word in command.words]
+    if texts == ["cat"] and len(command.redirections) == 3:
+        return command.document
+    given = [text for text in texts[1:] if text is not None]
+    if (
+        texts[:1] not in (["echo"], ["printf"])
+        or len(given) + 1 < len(texts)
+        or any("%" in text for text in given)
+    ):
+        return None
+    return " ".join(given[1:] if given and re.fullmatch(r"-[neE]+", given[0]) else given)
 
 
 def _is_plain_setting(setting: ShellWord) -> bool:
@@ -194,19 +251,25 @@ def _look_through(words: Sequence[ShellWord], runs: _Runs, depth: int) -> None:
             return
         for name in _names(program):
             runs.add(_joined([ShellWord(name, [name]), *words[1:]]))
+        runs.note_started(program)
         use = use_of(_names(program)[-1], words[1:])
         if use.is_opaque:
             runs.add_anything()
         for script in use.scripts:
             _read_script(script, runs, depth + 1)
         waiting += use.commands
-        if _names(program)[-1] in COPIES:
-            for copied in re.findall(
-                r"bin/([^/\s]+)(?=\s|\Z)", " ".join(word.text or "" for word in words[1:])
-            ):
-                runs.add((copied, WILD))
+        _guess_values(use.values, runs, depth)
+        _note_files(_names(program)[-1], words[1:], runs)
         if use.is_unknown and runs.guesses:
             _guess(words[1:], runs, depth)
+
+
+def _note_files(name: str, words: Sequence[ShellWord], runs: _Runs) -> None:
+    """The files that a program writes, and the programs that it gives another name."""
+    for word in words if name in WRITERS else ():
+        runs.note_written(word)
+        if name in COPIES and any("bin/" in piece for piece in word.pieces if piece is not WILD):
+            runs.add((*_last_part(word.pieces), WILD))
 
 
 def _is_named(word: ShellWord) -> bool:
@@ -218,6 +281,23 @@ def _names(program: str) -> list[str]:
     """The name of a program without its folder, and in small letters where the file system ignores case."""
     name = program.rpartition("/")[2]
     return list(dict.fromkeys((name, name.lower() if _IGNORES_CASE else name)))
+
+
+def _last_part(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """The pieces of the name of a file, without its folder and what is before `=`."""
+    begin = max(
+        (at for at, piece in enumerate(pieces) if piece is not WILD and re.search("[/=]", piece)), default=0
+    )
+    for at, piece in enumerate(pieces[begin:]):
+        yield piece if at or piece is WILD else re.split("[/=]", piece)[-1]
+
+
+def _guess_values(settings: Sequence[ShellWord], runs: _Runs, depth: int) -> None:
+    """What programs may run that find these variables; they add words of their own."""
+    for setting in settings:
+        value = (setting.text or "").partition("=")[2]
+        if value and runs.guesses:
+            _guess([ShellWord(value, [value]), ShellWord("", [WILD])], runs, depth)
 
 
 def _guess(words: Sequence[ShellWord], runs: _Runs, depth: int) -> None:
@@ -233,17 +313,31 @@ def _guess(words: Sequence[ShellWord], runs: _Runs, depth: int) -> None:
             continue
         name = text.rpartition("/")[2]
         runs.add(_joined(words[at:]))
-        runs.add(_joined([ShellWord(name, [name]), *words[at + 1 :]]))
+        for each in dict.fromkeys((name, *(value.rpartition("/")[2] for value in _values(text)))):
+            runs.add(_joined([ShellWord(each, [each]), *words[at + 1 :]]))
         if name in SHELLS:
             for script in use_of(name, words[at + 1 :]).scripts:
                 _read_script(script, runs, depth + 1)
-        if re.search(r"[\s;&|]", text):
-            for fragment in fragments(text):
-                _guess_fragment(fragment, runs)
+        for value in (text, *_values(text)):
+            if re.search(r"[\s;&|]", value):
+                if _HIDES_PROGRAM.search(value):
+                    runs.add_anything()
+                for fragment in fragments(value):
+                    _guess_fragment(fragment, runs)
+
+
+def _values(text: str) -> Iterator[str]:
+    """What may be a value in a word: behind the letter of an option, and behind the last `=`, `:` or `!`."""
+    if re.match(r"-[A-Za-z][^-=]", text):
+        yield text[2:]
+    if marked := _VALUE.search(text):
+        yield text[marked.end() :]
 
 
 def _guess_fragment(words: list[str], runs: _Runs) -> None:
     """A command in the open, in a text for a program that is not known; behind a wrapper, each word may be the program."""
+    while len(words) > 1 and (words[0] in _BEFORE_PROGRAM or re.match(r"[A-Za-z_]\w*=", words[0])):
+        words = words[1:]
     is_wrapper = words[0].rpartition("/")[2] in (*WRAPPERS, *FREE, "env")
     for at, word in enumerate(words[: _WORDS if is_wrapper else 1]):
         rest = words[at + 1 :]

@@ -49,7 +49,7 @@ def use_of(name: str, rest: Words) -> ProgramUse:
     if reader is not None:
         return reader(rest)
     if name in SHELLS:
-        return _shell(rest)
+        return _shell(name, rest)
     if name in WRAPPERS:
         return _wrapped(name, rest)
     if name in FREE:
@@ -63,7 +63,7 @@ def use_of(name: str, rest: Words) -> ProgramUse:
     return NOTHING if name in QUIET else ProgramUse(is_unknown=True)
 
 
-def _shell(rest: Words) -> ProgramUse:
+def _shell(name: str, rest: Words) -> ProgramUse:
     """A shell: the script that it is given, or the file that it runs; its input is not shown."""
     texts = texts_of(rest)
     at = 0
@@ -75,6 +75,8 @@ def _shell(rest: Words) -> ProgramUse:
             script = texts[at + 1] if at + 1 < len(texts) else None
             if script is None or script.startswith(("-", "+")):
                 return ANYTHING  # another option, or a script that the line does not show
+            if name == "fish" and any(text is None or text.startswith("-") for text in texts[at + 2 :]):
+                return ANYTHING  # it takes several scripts
             return ProgramUse(scripts=[script])
         if text is None or text.startswith(("-", "+")):
             if text is not None and _SHELL_OPTION.fullmatch(text):
@@ -163,7 +165,7 @@ def _free(rest: Words) -> ProgramUse:
     # The script may be the value of an option, glued to its letter.
     if any(re.match(r"-[A-Za-z]*c.+|--[a-z-]+=.*[\s;&|]", word.text or "") for word in rest):
         return ANYTHING
-    scripts = [text for word in rest if re.search(r"[\s;&|<>()$`]", text := word.text or "")]
+    scripts = [text for word in rest if re.search(r"[\s;&|<>()$`!]", text := word.text or "")]
     return ProgramUse(commands=[rest[at:] for at in range(len(rest))], scripts=scripts)
 
 
@@ -180,7 +182,15 @@ def _env(rest: Words) -> ProgramUse:
     texts = texts_of(rest)
     if any(re.match(r"-[A-Za-z0-9]*S|--s", text or "") for text in texts):
         return ANYTHING  # it has escapes and variables of its own in such a text
-    found = _wrapped("env", rest)
+    return _behind_settings(_wrapped("env", rest))
+
+
+def _sudo(rest: Words) -> ProgramUse:
+    return _behind_settings(_wrapped("sudo", rest))
+
+
+def _behind_settings(found: ProgramUse) -> ProgramUse:
+    """The command behind variables; a program may run what is set for it."""
     for words in found.commands:
         at = 0
         while at < len(words) and (setting := _SETTING.match(words[at].pieces[0] or "")):
@@ -189,7 +199,7 @@ def _env(rest: Words) -> ProgramUse:
             at += 1
         if at < len(words) and "=" in (words[at].text or "="):
             return ANYTHING
-        return _behind(words[at:])
+        return ProgramUse(commands=[words[at:]] if words[at:] else [], values=list(words[:at]))
     return found
 
 
@@ -288,6 +298,7 @@ _READERS: Final[dict[str, Callable[[Words], ProgramUse]]] = {
     "eval": _eval,
     "trap": _trap,
     "env": _env,
+    **dict.fromkeys(("sudo", "doas"), _sudo),
     "xargs": _xargs,
     "find": _find,
     "ssh": _ssh,

@@ -21,6 +21,7 @@ class ProgramUse:
     is_unknown: bool = False  # each word behind the program may be a program or a script
     commands: Sequence[Words] = ()
     scripts: list[str] = field(default_factory=list)
+    values: Words = ()  # variables that it sets for other programs, which may run them
 
 
 NOTHING: Final = ProgramUse()

@@ -20,15 +20,15 @@ INTERPRETERS: Final = frozenset(
 OPAQUE: Final = frozenset(
     # of shells: what changes how the rest of the line is read, or runs a text that the line does not show
     "shopt setopt unsetopt enable disable bind complete compgen compopt compdef fc history let coproc autoload zmodload zle"
-    " emulate functions vared sched print getopts zcompile zstyle add-zsh-hook precmd preexec"
+    " emulate functions vared sched print getopts zcompile zstyle add-zsh-hook precmd preexec argparse"
     # programs that read commands from somewhere else, or have a language of their own for them
     " parallel entr at batch crontab ed ex vi vim view nvim emacs gdb lldb expect m4 dc socat nc ncat netcat tclsh wish"
     " osascript csh tcsh elvish nu pwsh powershell xonsh rc es osh ysh oil yash xterm ftp telnet rlwrap".split()
 )
 FREE: Final = frozenset(
     "strace ltrace chroot unshare nsenter flock watch script su runuser proot systemd-run fakeroot faketime"
-    " eatmydata numactl cpulimit unbuffer xvfb-run gosu su-exec tini dumb-init chronic dbus-launch start-stop-"
-    " daemon dbus-run-session firejail bwrap catchsegv busybox toybox setarch prlimit setpriv taskset chrt".split()
+    " eatmydata numactl cpulimit unbuffer xvfb-run gosu su-exec tini dumb-init chronic dbus-launch start-stop-daemon"
+    " dbus-run-session firejail bwrap catchsegv busybox toybox setarch prlimit setpriv taskset chrt".split()
 )
 """Wrappers whose options are not known: each word behind them may be the program, and each may be a script."""
 QUIET: Final = frozenset(
@@ -43,10 +43,12 @@ QUIET: Final = frozenset(
     " ruby php node lua times caller".split()
 )
 """They do not run their arguments as a command. Interpreters run what is in a file or in another language."""
-RUNNERS: Final = frozenset("pnpm yarn hg svn cvs".split())
+RUNNERS: Final = frozenset("pnpm yarn hg svn cvs cargo".split())
 """Of those in `RISKS`: they also run a word that is not one of their own commands."""
 COPIES: Final = frozenset("cp ln mv link install dd".split())
 """They give another name to a file, so that a program among their arguments counts as run."""
+WRITERS: Final = COPIES | {"tee"}
+"""Of the programs that write the files among their arguments: those that may write what another command then runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +81,19 @@ _COMPILER: Final = Risk(
 )
 _NODE: Final = Risk(
     letters="c",
-    long=("call", "script-shell", "shell", "node-options", "git", "userconfig", "globalconfig"),
-    words=_words(r"exec|x|dlx|explore|config|set|pkg|node|create|init"),
+    long=(
+        "call",
+        "script-shell",
+        "shell",
+        "node-options",
+        "git",
+        "userconfig",
+        "globalconfig",
+        "browser",
+        "editor",
+        "viewer",
+    ),
+    words=_words(r"exec|x|dlx|explore|config|c|set|pkg|node|create|init|innit"),
 )
 RISKS: Final[dict[str, Risk]] = {
     "sort": Risk(long=("compress-program",)),
@@ -97,7 +110,7 @@ RISKS: Final[dict[str, Risk]] = {
     "rg": Risk(long=("pre", "hostname-bin")),
     "ag": Risk(long=("pager",)),
     "ack": Risk(long=("pager", "output", "ackrc")),
-    "man": Risk("PHKC", ("pager", "html", "preprocessor", "config-file")),
+    "man": Risk("PHKCr", ("prompt", "pager", "html", "preprocessor", "config-file")),
     "less": Risk("k", ("lesskey-file", "lesskey-src", "lesskey-content"), _words(r"\+.*")),
     "more": Risk(words=_words(r"\+.*")),
     "psql": _TEXT_CODE,
@@ -106,11 +119,14 @@ RISKS: Final[dict[str, Risk]] = {
     "sqlite3": _TEXT_CODE,
     "zip": Risk(long=("unzip-command",), words=_words(r"-[A-Za-z]*T.*")),
     "install": Risk(long=("strip-program",)),
-    "gpg": Risk(words=_words(r"--.*(?:program|exec|viewer|options).*")),
+    "gpg": Risk(
+        long=("agent-program", "dirmngr-program", "keyboxd-program", "photo-viewer", "exec-path", "options"),
+        words=_words(r"--.*(?:program|exec|viewer|options).*"),
+    ),
     "apt": Risk("oc", ("option", "config-file")),
     "apt-get": Risk("oc", ("option", "config-file")),
-    "dpkg": Risk(words=_words(r"--.*(?:invoke|root|dir|force).*")),
-    "gh": Risk(words=_words(r"alias|extension|ext|config|--(?:upload-pack|config|template).*")),
+    "dpkg": Risk(words=_words(r"--.*(?:invoke|root|dir|force|logger|pager).*")),
+    "gh": Risk(words=_words(r"alias|extension|ext|config|--|--(?:upload-pack|config|template).*")),
     "wget": Risk("e", ("use-askpass", "execute", "config")),
     "make": Risk(
         "fE", ("eval", "file", "makefile"), _words(r".*[$`=].*")
@@ -127,10 +143,10 @@ RISKS: Final[dict[str, Risk]] = {
     "pip3": Risk(long=("python",)),
     "mypy": Risk(long=("python-executable",)),
     "patch": Risk("e", ("ed",)),
-    "rustc": Risk(words=_words(r".*(?:linker|wrapper).*")),
-    "cargo": Risk("Z", ("config",)),
-    "go": Risk(words=_words(r"--?(?:exec|toolexec|vettool).*|.*extld.*")),
-    "cmake": Risk("EP", words=_words(r"-D.*(?:LAUNCH|COMMAND|RULE|COMPILER|PROGRAM).*")),
+    "rustc": Risk(words=_words(r".*(?:link|wrapper).*|@.*")),
+    "cargo": Risk("Z", ("config",), _words(r"rustc|rustdoc|.*(?:linker|wrapper).*")),
+    "go": Risk(words=_words(r"--?(?:exec|toolexec|vettool|w).*|.*extld.*")),
+    "cmake": Risk("EP", words=_words(r"-D.*(?:LAUNCH|COMMAND|RULE|COMPILER|PROGRAM).*|--eval.*|[^-].*=.*|.*[$`].*")),
     "npm": _NODE,
     "pnpm": _NODE,
     "yarn": _NODE,
@@ -183,7 +199,8 @@ _HARMLESS_NAME: Final = re.compile(
 # Of other names, those that programs take commands, options or places of code from.
 _RISKY_NAME: Final = re.compile(
     r".*(?:PATH|ENV|IFS|COMMAND|OPT|PAGER|EDIT|VISUAL|BROWSER|SHELL|PRELOAD|LESS|BASH|ZDOT|START|HOOK|CMD|INIT|FLAGS|EXEC"
-    r"|ASKPASS|SSH|GIT|CONFIG|ALIAS|FUNC|OPTIONS|PROMPT|AUDIT|RUNNER|WRAPPER|LAUNCHER|COMPILER|LINKER).*"
+    r"|ASKPASS|SSH|GIT|CONFIG|ALIAS|FUNC|OPTIONS|PROMPT|AUDIT|RUNNER|WRAPPER|LAUNCHER|COMPILER|LINKER|RSH|TERMINFO|TERMCAP"
+    r"|HELPER|DRIVER|ENGINE|PLUGIN).*|.*PROG(?:RAM)?|.*(?:DIFF|MERGE|TOOL)|RUSTC|RUSTDOC"
     r"|PS[0-9]|LD_.*|DYLD_.*|HOME|CC|CXX|LD|AR|MAKE\w*|.*RC|ARGV0|commands|NULLCMD|READNULLCMD|MODULE_PATH|PERL5\w*",
     re.IGNORECASE,
 )

@@ -86,7 +86,9 @@ def _is_git_runner(command: str, behind: Words) -> bool:
     letters = _GIT_LETTERS.get(command, "")
     for text in filter(None, texts_of(behind)):
         name = text[2:].partition("=")[0] if text.startswith("--") else ""
-        if (name and any(each.startswith(name) for each in _GIT_LONG)) or re.match(r"[A-Za-z0-9]+::", text):
+        if (name and any(each.startswith(name) for each in _GIT_LONG)) or re.match(
+            r"(?:--?[a-z-]+=)?[A-Za-z0-9]+::", text
+        ):
             return True
         if letters and re.match(rf"-[A-Za-z]*[{letters}]", text):
             return True

@@ -16,6 +16,7 @@ from operable.gate.policy.shell.programs import OPTION_NAMES, is_integer_name, i
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SETTING: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _NUMBER: Final = re.compile(r"-?[0-9]+|\"?\$[?#]\"?")
+_SECONDS: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _TEXT_FORMAT: Final = re.compile(r"%%|%-?[0-9]*(?:\.[0-9]+)?[sbq]")
 _COMPARISONS: Final = frozenset("-eq -ne -lt -le -gt -ge".split())
 
@@ -64,7 +65,7 @@ def _declare(rest: Words) -> ProgramUse:
             continue
         if name is None or not _NAME.fullmatch(name) or _is_special(name):
             return ANYTHING
-    return NOTHING
+    return ProgramUse(values=[word for word in rest if _SETTING.match(word.pieces[0] or "")])
 
 
 def _read(rest: Words) -> ProgramUse:
@@ -76,16 +77,23 @@ def _read(rest: Words) -> ProgramUse:
         text = texts[at] or ""
         if re.fullmatch(r"-[rs]*[ptndu]", text):
             at += 1
+            value = texts[at] if at < len(texts) else None
+            if (
+                value is None
+                or re.search(r"\[|\$|`", value)
+                or not (text[-1] in "dp" or _SECONDS.fullmatch(value))
+            ):
+                return ANYTHING  # zsh computes a time, and takes the word behind `-p` or `-n` for a name
             if text.endswith("p"):
-                prompts += _commands_of(texts[at] if at < len(texts) else None)
+                prompts += _commands_of(value)
         elif not re.fullmatch(r"-[rs]+", text) and (not _NAME.fullmatch(text) or _is_special(text)):
             return ANYTHING
         at += 1
     return ProgramUse(commands=prompts)
 
 
-def _commands_of(prompt: str | None) -> list[Words]:
-    return [[ShellWord(word, [word]) for word in words] for words in fragments(prompt or "")]
+def _commands_of(prompt: str) -> list[Words]:
+    return [[ShellWord(word, [word]) for word in words] for words in fragments(prompt)]
 
 
 def _mapfile(rest: Words) -> ProgramUse:
