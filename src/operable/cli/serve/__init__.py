@@ -1,0 +1,1 @@
+"""What the command `operable serve` is made of."""

@@ -1,0 +1,142 @@
+"""The daemon in the foreground: its lock, its socket, its link, and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from types import FrameType
+from typing import NamedTuple
+
+import uvicorn
+
+from operable.cli.serve.events import DaemonServing
+from operable.kernel.errors import Fail
+from operable.serve.daemon import Daemon, DaemonLock, DaemonPlace
+from operable.serve.http.access.browser import LOOPBACK_NAMES, OwnNames
+from operable.serve.http.app import make_app
+from operable.serve.http.connection import HEADER_LIMIT, StreamConnection
+from operable.state.paths import make_state
+from operable.tool import Context
+
+MOST_CONNECTIONS = 1000
+SHUTDOWN = 10  # seconds that requests in progress have when the daemon is stopped
+_LAST_PORT = 65_535
+
+
+class ListenOptions(NamedTuple):
+    """Where to listen, and how clients are to see it."""
+
+    listen: str
+    names: Sequence[str] = ()
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    insecure: bool = False
+
+
+class _Server(uvicorn.Server):
+    """Ends the streams when a signal comes: they would keep the server from ending."""
+
+    def __init__(self, config: uvicorn.Config, daemon: Daemon) -> None:
+        super().__init__(config)
+        self._daemon = daemon
+        self._loop = asyncio.get_running_loop()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._loop.call_soon_threadsafe(self._daemon.feeds.close)
+
+
+def serve_daemon(options: ListenOptions, context: Context) -> Iterator[DaemonServing]:
+    """One event when it listens; it ends after a signal. Raises Fail conflict/DAEMON_RUNS if this home has one."""
+    folder = make_state("serve")
+    host, port = _address(options)
+    lock = DaemonLock(folder)
+    if not lock.take():
+        raise _runs_already(lock.other())
+    with contextlib.closing(lock), _listening(host, port) as listener:
+        port = listener.getsockname()[1]
+        shown = f"[{host}]" if ":" in host else host
+        tls = options.tls_cert is not None
+        names = {*LOOPBACK_NAMES, shown, *options.names}
+        url = f"{'https' if tls else 'http'}://{options.names[0] if options.names else shown}:{port}"
+        daemon = Daemon(folder, OwnNames(names, tls=tls, port=port), url)
+        daemon.tokens.first()
+        lock.announce(url)
+        if context.machine:
+            yield DaemonServing(url=url, token_file=daemon.tokens.first_path)
+        else:
+            link = f"{url}/login?code={daemon.codes.make()}"
+            sys.stderr.write(f"operable serve: {url}\n  open {link}\n  token: {daemon.tokens.first_path}\n")
+            sys.stderr.flush()
+        asyncio.run(_serve(daemon, listener, options))
+    context.conclude(message="Stopped.")
+
+
+async def _serve(daemon: Daemon, listener: socket.socket, options: ListenOptions) -> None:
+    config = uvicorn.Config(
+        make_app(daemon),
+        http=StreamConnection,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        h11_max_incomplete_event_size=HEADER_LIMIT,
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=SHUTDOWN,
+        ssl_certfile=options.tls_cert,
+        ssl_keyfile=options.tls_key,
+    )
+    await _Server(config, daemon).serve(sockets=[listener])
+
+
+def _address(options: ListenOptions) -> tuple[str, int]:
+    """Host and port. Raises Fail for an address that other machines reach, unless there is TLS or the user insists."""
+    host, colon, port_text = options.listen.rpartition(":")
+    host = host.strip("[]")
+    if not colon or not port_text.isdecimal() or int(port_text) > _LAST_PORT or not host:
+        message = f"--listen takes ADDRESS:PORT, not {options.listen}"
+        raise Fail("usage", "INVALID_VALUE", message, target="--listen")
+    try:
+        address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
+    except ValueError:
+        message = f"{host} is not an address; --name gives the names of this server"
+        raise Fail("usage", "INVALID_VALUE", message, target="--listen") from None
+    if (options.tls_cert is None) != (options.tls_key is None):
+        raise Fail(
+            "usage", "OPTIONS_CONFLICT", "--tls-cert and --tls-key belong together", target="--tls-cert"
+        )
+    if not address.is_loopback and options.tls_cert is None and not options.insecure:
+        raise Fail(
+            "config",
+            "LISTEN_INSECURE",
+            f"{host} can be reached from other machines, and tokens would travel unencrypted",
+            target=host,
+            hint="give --tls-cert and --tls-key, or --insecure-listen in a network that you trust",
+        )
+    return str(address), int(port_text)
+
+
+@contextlib.contextmanager
+def _listening(host: str, port: int) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as listener:
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen(1024)
+        except OSError as error:
+            message = f"cannot listen on {host}:{port}: {error.strerror}"
+            raise Fail("io", "ADDRESS_UNUSABLE", message, target=f"{host}:{port}") from error
+        yield listener
+
+
+def _runs_already(place: DaemonPlace | None) -> Fail:
+    where = "it does not say yet where" if place is None else f"at {place.url} (pid {place.pid})"
+    hint = "wait a moment" if place is None else f"open {place.url}, or stop it: kill {place.pid}"
+    message = f"a daemon of this home runs already: {where}"
+    return Fail("conflict", "DAEMON_RUNS", message, target=None if place is None else place.url, hint=hint)

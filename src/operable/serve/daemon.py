@@ -1,0 +1,124 @@
+"""What one daemon has: its place on disk, who may call it, its sessions and its streams.
+
+<state>/serve/daemon.json     where the daemon of this home listens; its lock says whether it still lives
+<state>/serve/token           the token of this user's programs
+"""
+
+import os
+import time
+from collections import Counter
+
+import msgspec
+
+from operable.host.session.log_files import last_record, segment_name, segments
+from operable.host.session.registry import ALIVE, Registry, SessionHome
+from operable.kernel.errors import Fail
+from operable.serve.http.access.browser import LoginCodes, OwnNames
+from operable.serve.http.access.tokens import TokenStore
+from operable.serve.http.feed import Feed, Feeds, OtherLog
+from operable.serve.http.sse import TypedMessages
+from operable.state.atomic import write_whole
+from operable.state.lock import acquire
+
+MOST_IN_PROGRESS = 64  # requests of one token at a time, streams aside
+
+
+class DaemonPlace(msgspec.Struct, frozen=True):
+    """Where a daemon listens."""
+
+    url: str
+    pid: int
+    started_at: int  # milliseconds since 1970
+
+
+class DaemonLock:
+    """One daemon per home: the lock is held until the process ends, in whatever way it ends."""
+
+    def __init__(self, folder: str) -> None:
+        self._place = os.path.join(folder, "daemon.json")
+        self._lock = os.path.join(folder, "daemon.lock")
+        self._fd: int | None = None
+
+    def take(self) -> bool:
+        """Whether this process is the daemon now."""
+        try:
+            self._fd = acquire(self._lock)
+        except TimeoutError:
+            return False
+        return True
+
+    def announce(self, url: str) -> None:
+        place = DaemonPlace(url, os.getpid(), int(time.time() * 1000))
+        write_whole(self._place, msgspec.json.encode(place) + b"\n", durable=False)
+
+    def other(self) -> DaemonPlace | None:
+        """Where the other daemon listens; None if it does not say so yet."""
+        try:
+            with open(self._place, "rb") as file:
+                return msgspec.json.decode(file.read(10_000), type=DaemonPlace)
+        except (OSError, msgspec.MsgspecError):
+            return None
+
+    def close(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+class Daemon:
+    """The state of one daemon, shared by its routes."""
+
+    def __init__(self, folder: str, names: OwnNames, url: str) -> None:
+        self.folder = folder
+        self.names = names
+        self.url = url
+        self.started_at = time.time()
+        self.registry = Registry()
+        self.tokens = TokenStore(folder)
+        self.codes = LoginCodes()
+        self.feeds = Feeds()
+        self.answers: Counter[tuple[str, int]] = Counter()  # by operation and status
+        self._in_progress: Counter[str] = Counter()
+
+    # --- sessions
+
+    def feed_of(self, home: SessionHome) -> Feed:
+        """The stream of a session's log."""
+
+        def source() -> OtherLog:
+            return OtherLog(home.folder, last_id(home.folder), lambda: self._is_over(home))
+
+        return self.feeds.feed(home.meta.id, source, TypedMessages())
+
+    def _is_over(self, home: SessionHome) -> bool:
+        try:
+            return self.registry.renewed(home).meta.status not in ALIVE
+        except Fail:
+            return True
+
+    # --- limits
+
+    def enter(self, name: str) -> None:
+        """One more request of a token. Raises Fail rate_limited/TOO_MANY_REQUESTS."""
+        if self._in_progress[name] >= MOST_IN_PROGRESS:
+            message = f"{MOST_IN_PROGRESS} requests of this token are in progress"
+            raise Fail("rate_limited", "TOO_MANY_REQUESTS", message, hint="wait for one of them")
+        self._in_progress[name] += 1
+
+    def leave(self, name: str) -> None:
+        self._in_progress[name] -= 1
+        if not self._in_progress[name]:
+            del self._in_progress[name]
+
+
+def last_id(folder: str) -> int:
+    """The number of the last event of the log in a folder."""
+    known = segments(folder)
+    if not known:
+        return 0
+    fd = os.open(os.path.join(folder, segment_name(known[-1])), os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        record = last_record(fd)[1]
+    finally:
+        os.close(fd)
+    return known[-1] - 1 if record is None else record.id

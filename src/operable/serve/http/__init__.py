@@ -1,0 +1,1 @@
+"""The daemon's HTTP: routes as declarations, who may call them, and streams of events."""

@@ -1,0 +1,107 @@
+"""Messages of server-sent events: how the records of a log become them, and the response that has a feed as its body.
+
+Each event of the log is a message of its type, with the number of the event as `id`: a client that comes back with
+`Last-Event-ID` goes on behind it. Where retention has removed events there is one `gap`.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from operable.host.session.log_files import Record
+from operable.kernel.errors import Fail
+from operable.serve.http.connection import KEY, StreamConnection
+from operable.serve.http.feed import STALLED, Feed, FeedReader, Feeds, Projection
+from operable.wire import events as e
+
+_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"x-accel-buffering", b"no"),
+]
+_encode = msgspec.json.Encoder().encode
+_TAGS = {
+    kind: str(kind.__struct_config__.tag).encode() for kind in (*e.Event.__args__, *e.Extension.__args__)
+}
+
+
+def message(name: str, data: object, cursor: int | None = None) -> bytes:
+    """One message; `cursor` is where a client goes on behind it."""
+    head = b"" if cursor is None else b"id: %d\n" % cursor
+    return head + b"event: %b\ndata: %b\n\n" % (name.encode(), _encode(data))
+
+
+class TypedMessages:
+    """Each event as a message of its type."""
+
+    def encode(self, records: Sequence[Record]) -> bytes:
+        out = bytearray()
+        for record in records:
+            event = record.event
+            if type(event) is e.Notice and event.code == "log_gap":
+                out += b"id: %d\nevent: gap\ndata: %b\n\n" % (record.id, _encode(event.data))
+            else:
+                out += b"id: %d\nevent: %b\ndata: %b\n\n" % (record.id, _TAGS[type(event)], _encode(event))
+        return bytes(out)
+
+
+class NoticeMessages:
+    """The notices of a log whose events are only notices: the code is the type of the message, the data is the message."""
+
+    def encode(self, records: Sequence[Record]) -> bytes:
+        out = bytearray()
+        for record in records:
+            event = record.event
+            if isinstance(event, e.Notice):
+                name = b"gap" if event.code == "log_gap" else event.code.encode()
+                out += b"id: %d\nevent: %b\ndata: %b\n\n" % (record.id, name, _encode(event.data))
+        return bytes(out)
+
+
+class EventStream:
+    """The response of a stream: an ASGI application that lasts until the log ends or the client leaves."""
+
+    def __init__(
+        self,
+        feeds: Feeds,
+        name: str,
+        feed: Feed,
+        after: int,
+        projection: Projection | None = None,
+        first: bytes = b"",
+    ) -> None:
+        self._feeds, self._name, self._feed = feeds, name, feed
+        self._after, self._projection, self._first = after, projection, first
+
+    async def __call__(self, scope: Any, _receive: Any, send: Any) -> None:
+        connection: StreamConnection = scope[KEY]
+        await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
+        if self._first:
+            await send({"type": "http.response.body", "body": self._first, "more_body": True})
+        reader: FeedReader = self._feed.attach(connection, self._after, self._projection)
+        try:
+            await reader.done
+        finally:
+            self._feeds.release(self._name, reader)
+            connection.on_lost = connection.on_resume = None
+        try:
+            async with asyncio.timeout(STALLED):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except TimeoutError:
+            connection.abort()
+
+
+def require_streaming(scope: dict[str, Any]) -> None:
+    """Raises Fail usage/HTTP_TOO_OLD for a client that cannot read a response without a length."""
+    if scope["http_version"] == "1.0":
+        raise Fail("usage", "HTTP_TOO_OLD", "a stream needs HTTP/1.1")
+
+
+def read_cursor(after: str | None, last_event_id: str | None) -> int:
+    """The number of the event behind which a client wants to go on. Raises Fail usage/CURSOR_INVALID."""
+    text = last_event_id or after or "0"
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise Fail("usage", "CURSOR_INVALID", "a cursor is the id of an earlier message", target=text[:40])
+    return int(text)

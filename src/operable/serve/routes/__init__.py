@@ -1,0 +1,1 @@
+"""The routes of the daemon: one resource per file, each of which ends with `ROUTES`."""
