@@ -11,7 +11,8 @@ from bench._growth.operation import BIN, Operation, Run, operable, script
 from operable.agent.session.files import SessionState
 from operable.agent.session.history import HistoryTurn, TextBlock
 from operable.agent.session.store import KEPT
-from operable.host.session.registry import EXITED, RUNNING, Registry, SessionMeta, workspace_slug
+from operable.gate.audit.place import workspace_slug
+from operable.host.session.registry import EXITED, RUNNING, Registry, SessionMeta
 
 _SESSIONS = (50, 500, 5000)
 _EVENTS = (1000, 10_000, 100_000)

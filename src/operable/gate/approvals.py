@@ -63,6 +63,12 @@ class Ask(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         str, ...
     ] = ()  # places that it lists beside both; a yes does not let the host write there
     announced: tuple[dict[str, Any], ...] = ()  # what it said of the call before and does not ask about
+    asked_at: int = 0  # milliseconds since 1970
+    # Of a call that no session makes (`operable.gate.call_gate`): who calls, from which folder, what it would run.
+    caller: str = ""
+    folder: str = ""
+    command: str = ""
+    effect: str = ""
 
 
 class Decision(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -123,7 +129,10 @@ class ApprovalQueue:
 
     def put(self, ask: Ask) -> None:
         """Put a question into the queue: from now on it can be answered. Fail io/STATE_UNWRITABLE: it was not put there."""
-        ask = msgspec.structs.replace(ask, expires_at=int((time.time() + self.timeout) * 1000))
+        now = time.time()
+        ask = msgspec.structs.replace(
+            ask, asked_at=int(now * 1000), expires_at=int((now + self.timeout) * 1000)
+        )
         try:
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             data = msgspec.json.encode(self._known.value(msgspec.to_builtins(ask)))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # What a child needs to find the same places, as `proc.environment` takes it; none holds a secret by convention.
-VARIABLES = ("OPERABLE_HOME", "XDG_*")
+VARIABLES = ("OPERABLE_HOME", "OPERABLE_POLICY", "XDG_*")
 _HINT = "set OPERABLE_HOME to a writable directory"
 
 
@@ -62,6 +62,18 @@ def cache_path(name: str) -> str | None:
 
 def data_path(name: str) -> str | None:
     return _path("", name, "XDG_DATA_HOME", ".local/share")
+
+
+def policy_path() -> str | None:
+    """The user's rules about calls: the file that OPERABLE_POLICY names, else policy.toml of the configuration.
+
+    Returns None if the user has no such file. A file that is named counts also if it is missing: its reader then fails.
+    """
+    named = os.environ.get("OPERABLE_POLICY", "")
+    if named:
+        return os.path.abspath(os.path.expanduser(named))
+    path = config_path("policy.toml")
+    return path if path is not None and os.path.lexists(path) else None
 
 
 def _path(kind: str, name: str, variable: str, fallback: str) -> str | None:

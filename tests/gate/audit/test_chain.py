@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.gate.audit.chain import Audit, Head, parse_head, read_audit, verify_audit
-from operable.host.session.registry import Registry, SessionMeta, workspace_slug
+from operable.gate.audit.place import workspace_slug
+from operable.host.session.registry import Registry, SessionMeta
 from operable.kernel.canonical import canonical_json
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from operable.gate.audit.place import workspace_slug
 from operable.host.session.log import SessionLog
 from operable.host.session.log_files import read_log
-from operable.host.session.registry import Registry, SessionMeta, owner_lives, workspace_slug
+from operable.host.session.registry import Registry, SessionMeta, owner_lives
 from operable.kernel.errors import Fail
 from operable.wire.events import TextDelta
 from tests.growth import calls

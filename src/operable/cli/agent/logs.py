@@ -13,8 +13,9 @@ from typing import Any
 from operable.cli.agent.events import AgentSession, AuditProblem, AuditRecord, AuditVerdict
 from operable.cli.agent.wire import Said, logged
 from operable.gate.audit.chain import describe_missing, parse_head, read_audit, verify_audit
+from operable.gate.audit.place import workspace_slug
 from operable.host.session.log_files import POLL_INTERVAL, FileCursor, Record
-from operable.host.session.registry import ALIVE, Registry, SessionMeta, workspace_slug
+from operable.host.session.registry import ALIVE, Registry, SessionMeta
 from operable.host.session.transcript import user_words
 from operable.kernel.errors import EX_DATAERR, Fail
 from operable.tool import Context

@@ -122,13 +122,17 @@ class Audit:
         metadata: Mapping[str, Any] | None = None,
         closes: OpenRecord | None = None,
         later: bool = False,
+        actor: str | None = None,
     ) -> None:
         """Append one record; `decision` is (policy reference, allow|deny|…), `closes` is what it ends.
+
+        `actor`: who acts, where that is not the actor of the chain.
 
         It is on disk when this returns; `later`: with the next record or `flush`, for what has happened already. Fail
         io/AUDIT_UNWRITABLE, validation/AUDIT_DAMAGED or config/AUDIT_SETTING_INVALID: do not go on.
         """
-        draft = RecordDraft(self._entry(action, subject, input, output, decision, metadata), closes=closes)
+        entry = self._entry(action, subject, input, output, decision, metadata, actor)
+        draft = RecordDraft(entry, closes=closes)
         self._due.append(draft)
         if not later:
             self.flush()
@@ -142,9 +146,10 @@ class Audit:
         decision: tuple[str, str] | None = None,
         metadata: Mapping[str, Any] | None = None,
         later: bool = False,
+        actor: str | None = None,
     ) -> OpenRecord:
         """Append the record of something that begins now. Nothing of it may happen before it is on disk."""
-        entry = self._entry(action, subject, input, None, decision, metadata)
+        entry = self._entry(action, subject, input, None, decision, metadata, actor)
         opened = OpenRecord()
         self._due.append(RecordDraft(entry, opens=opened))
         if not later:
@@ -153,7 +158,15 @@ class Audit:
 
     def flush(self) -> None:
         """Write what is due, at the price of one record."""
+        self.write(self.take_due())
+
+    def take_due(self) -> list[RecordDraft]:
+        """What is due, for a caller that writes it in another thread."""
         due, self._due = self._due, []
+        return due
+
+    def write(self, due: list[RecordDraft]) -> None:
+        """Write these records. Fails as `record` does; then none of them is written."""
         if not due:
             return
         try:
@@ -210,11 +223,12 @@ class Audit:
         output: Any,
         decision: tuple[str, str] | None,
         metadata: Mapping[str, Any] | None,
+        actor: str | None,
     ) -> dict[str, Any]:
         entry: dict[str, Any] = {
             "$schema": "agentgovernance/v1",
             "doctype": "audit-event",
-            "actor": {"id": self._name(self._actor)},
+            "actor": {"id": self._name(actor or self._actor)},
             "action": self._name(action),
             "subject": {name: self._name(text) for name, text in subject.items()},
         }
@@ -251,7 +265,7 @@ def verify_audit(
 ) -> Verified:
     """Check a whole chain, offline. `anchor`: a record that must be in it; `key`: a file with the key that signed its head.
 
-    `workspace`: the name in its signed head, where that is known (`operable.host.session.registry.workspace_slug`).
+    `workspace`: the name in its signed head, where that is known (`operable.gate.audit.place.workspace_slug`).
     Fail io/AUDIT_UNREADABLE if it cannot be read, config/AUDIT_KEY_INVALID for a key that is not one.
     """
     limit = spelled_time(time.time() + _SKEW)

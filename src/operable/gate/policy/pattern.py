@@ -17,7 +17,7 @@ from operable.gate.policy.address_match import allows_address, touches_address
 from operable.gate.policy.agent_path import ANYWHERE
 from operable.gate.policy.argument_cover import uncovered_argument
 from operable.gate.policy.shell.text import WILD, Command, may_match, obscured
-from operable.gate.policy.tool_call import Facts
+from operable.gate.policy.tool_call import RESULTS, Facts
 from operable.kernel.data_class import dataclass
 from operable.wire.events import TOOL_KINDS
 
@@ -48,11 +48,15 @@ class RuleMatch:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A parsed pattern. `tool` None: any tool of `kind`; `kind` None: any kind; `argument` None: any argument."""
+    """A parsed pattern. `tool` None: any tool of `kind`; `kind` None: any kind; `argument` None: any argument.
+
+    `result` is what a pattern `effect:…` names: what the call does to the world.
+    """
 
     tool: str | None = None
     kind: str | None = None
     argument: str | None = None
+    result: str | None = None
 
     @property
     def specificity(self) -> tuple[int, int]:
@@ -61,6 +65,8 @@ class Pattern:
             return 4, literal
         if self.tool is not None:
             return (2 if set(self.tool) & set("*?") else 3), literal
+        if self.result is not None:
+            return 1, 1  # `kind:execute` is about every call that changes something
         return (1, 0) if self.kind is not None else (0, 0)
 
     @property
@@ -84,7 +90,7 @@ class Pattern:
     def match(self, facts: Facts, effect: str) -> RuleMatch:
         """Whether a rule of this effect applies; what is not known is a match for deny and ask, but not for allow."""
         missing = []
-        for part in (self._kind, self._tool, self._said):
+        for part in (self._kind, self._result, self._tool, self._said):
             holds, known, what = part(facts, effect)
             if not known:
                 missing.append(what)
@@ -101,6 +107,10 @@ class Pattern:
             is_run = self.kind == "execute" and facts.states_command
             holds = self.kind in facts.kinds or is_run or self._reads_by_search(facts)
         return holds, bool(facts.kinds), f"the kind of {facts.tool or 'its tool'}"
+
+    def _result(self, facts: Facts, effect: str) -> tuple[bool, bool, str]:
+        del effect  # what is not known is for `match`
+        return self.result in (None, facts.result), self.result is None or bool(facts.result), "its effect"
 
     def _reads_by_search(self, facts: Facts) -> bool:
         """Whether this is about reading a file, and the call is a search, which shows the lines of a file."""
@@ -192,12 +202,16 @@ def parse(text: str) -> Pattern:
         if rest not in TOOL_KINDS:
             raise ValueError(f"there is no kind {rest!r}; kinds are {' '.join(TOOL_KINDS)}")
         return Pattern(kind=rest)
+    if colon and head == "effect":
+        if rest not in RESULTS:
+            raise ValueError(f"there is no effect {rest!r}; effects are {' '.join(RESULTS)}")
+        return Pattern(result=rest)
     if colon and head in TOOL_KINDS:
         return Pattern(kind=head, argument=_argument(rest, head))
     if colon and re.fullmatch(r"[A-Za-z_]+", head):
         # `exec:rm *` would be a rule about a tool of that name, which no agent has: a rule about nothing.
         kinds = " ".join(TOOL_KINDS)
-        meant = f"; write {head.lower()}:{rest}" if head.lower() in (*TOOL_KINDS, "kind") else ""
+        meant = f"; write {head.lower()}:{rest}" if head.lower() in (*TOOL_KINDS, "kind", "effect") else ""
         raise ValueError(
             f"there is no kind {head!r}{meant}; kinds are {kinds} (a colon in the name of a tool is written ?)"
         )

@@ -5,6 +5,7 @@ A rule is an effect and a pattern:
     Bash                 the tool with this name (`*` and `?` as in file names: `mcp__github__*`)
     Bash(git *)          … when its argument matches: the command line, the path or the address, by the kind of the tool
     kind:execute         every tool of this kind (read edit delete move search execute think fetch switch_mode other)
+    effect:destroy       every call with this effect (read change destroy), where what is called declares it
     edit:src/**          … when its argument matches; paths from the workspace on (`*` within a folder, `**` across)
     *                    everything
 
@@ -174,6 +175,10 @@ class Policy:
 def _is_about(rule: PolicyRule, kind: str, tools: ToolMap) -> bool:
     """Whether the rule is about some calls of this kind: by their argument, or by a tool that makes or may make them."""
     pattern = parse(rule.pattern)
+    if pattern.result is not None:
+        return (
+            kind in MUTATING_KINDS
+        )  # an agent does not report it, so that the rule applies to each of these
     if pattern.tool is not None and kind in MUTATING_KINDS:
         return tools.use_of(pattern.tool).kind in ("", kind)
     return pattern.kind == kind and pattern.argument is not None

@@ -28,6 +28,9 @@ _PARTED: Final = re.compile(
     r"[,;\x00-\x1f\x7f]+"
 )  # what tools take for the end of one path in a text of several
 _DOUBTFUL: Final = re.compile(r"[\x00-\x1f\x7f]|^\s|\s$")  # a path that some tools trim, or cut
+# What a call does to the world. An agent says only a kind; of these kinds the effect follows.
+RESULTS: Final = ("read", "change", "destroy")
+_RESULTS_OF_KINDS: Final = {"read": "read", "search": "read", "think": "read", "delete": "destroy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,7 @@ class JudgedCall:
     meanwhile: tuple[str, ...] = ()  # tools that are at work while the host is asked to do this
     reported: tuple["JudgedCall", ...] = ()  # the same call, as it was reported before
     diffs: tuple[Mapping[str, Any], ...] = ()  # changes that are shown beside the arguments
+    result: str = ""  # one of RESULTS, by the declaration of what is called; empty: nothing declares it
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +85,13 @@ class Facts:
             return (self._use.kind,)
         reported = {call.kind for call in self.calls if call.kind in TOOL_KINDS and call.kind != "other"}
         return tuple(sorted(reported))
+
+    @property
+    def result(self) -> str:
+        """What the call does to the world; empty: that is not known."""
+        declared = self.calls[0].result
+        by_kind = {_RESULTS_OF_KINDS.get(kind, "") for kind in self.kinds}
+        return declared or (by_kind.pop() if len(by_kind) == 1 else "")
 
     @cached_property
     def command(self) -> Argument:

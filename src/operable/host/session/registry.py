@@ -15,12 +15,12 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
-from hashlib import sha256
 from typing import Any
 
 import msgspec
 
 from operable.gate.audit.chain import Audit
+from operable.gate.audit.place import audit_path, count_begun, workspace_audit, workspace_slug
 from operable.host.session.log import SessionLog
 from operable.host.session.log_files import POLL_INTERVAL, FileCursor, Record
 from operable.kernel.errors import Fail
@@ -99,17 +99,11 @@ class Registry:
         return os.path.join(self.root, workspace_slug(workspace))
 
     def audit_path(self, workspace: str) -> str:
-        return os.path.join(self.workspace_folder(workspace), "audit.jsonl")
+        return audit_path(workspace, self.root)
 
     def audit(self, workspace: str, *, actor: str, secrets: Known) -> Audit:
         """The audit chain of a workspace. It knows that it is not the first one if the workspace had sessions."""
-        return Audit(
-            self.audit_path(workspace),
-            actor=actor,
-            secrets=secrets,
-            workspace=workspace_slug(workspace),
-            count_sessions=lambda: self.count_begun(workspace),
-        )
+        return workspace_audit(workspace, actor=actor, secrets=secrets, root=self.root)
 
     def create(self, meta: SessionMeta) -> SessionHome:
         """A folder for a new session that belongs to this process."""
@@ -145,8 +139,7 @@ class Registry:
 
     def count_begun(self, workspace: str) -> int:
         """How many sessions of a workspace had an agent: each of them is in the audit chain, for that is written first."""
-        folder = os.path.join(self.workspace_folder(workspace), "sessions")
-        return sum(bool(home.meta.protocol) for home in self._in(folder))
+        return count_begun(self.workspace_folder(workspace))
 
     def session(self, session_id: str) -> SessionHome:
         """One session; a unique beginning of its id is enough. Fail not_found/NO_SUCH_SESSION."""
@@ -258,13 +251,6 @@ def _read(folder: str) -> SessionHome | None:
             return SessionHome(folder, _DECODER.decode(file.read()))
     except (OSError, msgspec.MsgspecError):
         return None
-
-
-def workspace_slug(workspace: str) -> str:
-    """A name for a workspace that is a file name, readable, and different for different folders."""
-    real = os.path.realpath(workspace)
-    name = "".join(char if char.isalnum() or char in "-_." else "-" for char in os.path.basename(real))
-    return f"{name[:40].strip('.-') or 'root'}-{sha256(os.fsencode(real)).hexdigest()[:10]}"
 
 
 def timestamp() -> str:

@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import Any
 
 from operable.gate.approvals import TIMEOUT, ApprovalQueue, OnAsk
+from operable.gate.audit.place import workspace_slug
 from operable.gate.policy.pattern import ASK
 from operable.gate.policy.rules import Policy
 from operable.host.arm import Arm, Opening
@@ -27,7 +28,6 @@ from operable.host.session.registry import (
     SessionHome,
     SessionMeta,
     timestamp,
-    workspace_slug,
 )
 from operable.host.session.session import Session
 from operable.host.session.transport import EOF_GRACE, LINE_LIMIT, TERM_GRACE

@@ -14,8 +14,8 @@ from dataclasses import field, replace
 import msgspec
 
 from operable.gate.audit.chain import Audit
+from operable.gate.audit.place import workspace_slug
 from operable.host.launch.places import plain
-from operable.host.session.registry import workspace_slug
 from operable.host.start.choices import quirks_of
 from operable.host.start.confinement import ConfinedAgent, ConfinementRequest, confine, provider
 from operable.host.start.confinement_paths import OUTSIDE, is_free, program_folders
