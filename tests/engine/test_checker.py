@@ -31,6 +31,9 @@ class History:
     over: float = 1000.0
     left: tuple[str, ...] = ()
     ticks: dict[str, tuple[str, int]] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    ended: dict[str, float] = field(default_factory=dict)
+    fills: tuple[tuple[float, float], ...] = ()
 
     def attempt(
         self, run: str, job: str, start: float, end: float | None, *, number: int = 1, ok: bool = True
@@ -49,6 +52,9 @@ class History:
             self.over,
             self.left,
             ticks=self.ticks,
+            reasons=self.reasons,
+            ended=self.ended,
+            fills=self.fills,
         )
         return {each.rule for each in judge(self.journal, requests, self.claims)}
 
@@ -86,7 +92,16 @@ def true_history() -> History:
         "f1": "failed",
         "a2": "rejected",
     }
+    history.reasons = {"o2": "its worker died", "f1": "exit status 1", "a2": "rejected by me"}
     return history
+
+
+def fail_on_a_full_disk(history: History) -> None:
+    """An approved run that could not begin, because nothing could be recorded. It is the truth."""
+    history.journal = [entry for entry in history.journal if entry.run != "a1"]
+    history.claims["a1"], history.ended["a1"] = "failed", 61.0
+    history.reasons["a1"] = "the audit log cannot be written: No space left on device"
+    history.fills = ((59.0, 63.0),)
 
 
 def test_a_true_history_has_no_violation() -> None:
@@ -183,6 +198,25 @@ def fail_what_was_approved(history: History) -> None:
     history.claims["a1"] = "failed"
 
 
+def fail_for_another_reason_while_the_disk_is_full(history: History) -> None:
+    fail_on_a_full_disk(history)
+    history.reasons["a1"] = "internal error"
+
+
+def fail_on_a_disk_that_had_room(history: History) -> None:
+    fail_on_a_full_disk(history)
+    history.fills = ((500.0, 504.0),)
+
+
+def fail_without_an_approval_and_without_a_start(history: History) -> None:
+    history.journal = [entry for entry in history.journal if entry.run != "s1"]
+    history.claims["s1"], history.reasons["s1"] = "failed", "internal error"
+
+
+def end_for_no_reason(history: History) -> None:
+    del history.reasons["o2"]
+
+
 def forget_a_trigger(history: History) -> None:
     history.journal = [entry for entry in history.journal if entry.run != "h1"]
     del history.claims["h1"]
@@ -242,6 +276,11 @@ def leave_a_process(history: History) -> None:
         (run_without_an_answer, "started without approval"),
         (forget_an_approval, "approval without a run"),
         (fail_what_was_approved, "approval without a run"),
+        (fail_for_another_reason_while_the_disk_is_full, "approval without a run"),
+        (fail_for_another_reason_while_the_disk_is_full, "failed before its start"),
+        (fail_on_a_disk_that_had_room, "failed before its start"),
+        (fail_without_an_approval_and_without_a_start, "failed before its start"),
+        (end_for_no_reason, "end without a reason"),
         (forget_a_trigger, "triggers do not add up"),
         (trigger_twice, "triggers do not add up"),
         (run_what_was_not_asked_for, "not asked for"),
@@ -259,11 +298,18 @@ def test_a_forged_history_is_found(forge: Any, rule: str) -> None:
     assert rule in history.rules()
 
 
+def test_a_full_disk_that_the_system_reported_excuses_a_run_that_did_not_begin() -> None:
+    history = true_history()
+    fail_on_a_full_disk(history)
+    assert history.rules() == set()
+
+
 def test_a_loss_that_is_recorded_is_no_violation_but_one_of_a_serial_job_still_holds_its_place() -> None:
     history = true_history()
     killed = replace(history.journal[0], run="s9", job="serial", at=43)
     history.journal += [killed, replace(killed, event="beat", at=43.4)]
     history.runs["s9"], history.claims["s9"] = "serial", "lost"
+    history.reasons["s9"] = "its worker died"
     assert history.rules() == set()
 
 

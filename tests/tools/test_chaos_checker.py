@@ -29,7 +29,12 @@ def asked(**more: Any) -> Requests:
         "child": JobTerms(parent="once", on="success"),
     }
     return Requests(
-        **{"jobs": jobs, "runs": {"r1": "once", "r2": "least", "s1": "serial", "s2": "serial"}, **more}
+        **{
+            "jobs": jobs,
+            "runs": {"r1": "once", "r2": "least", "s1": "serial", "s2": "serial"},
+            "reasons": dict.fromkeys(("r1", "r2", "s1"), "its worker died"),
+            **more,
+        }
     )
 
 

@@ -67,6 +67,8 @@ def main() -> int:
         violations = chaos.run()
     for name, count in sorted(chaos.counts.items()):
         print(f"{count:6}  {name}")
+    for line in sorted(chaos.reasons):
+        print(f"        {line}")
     for each in violations:
         print(f"VIOLATION  {each.rule}: {each.run} {each.detail}")
     print(

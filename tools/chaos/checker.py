@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
+FULL_DISK = "No space left on device"  # as the C library says ENOSPC
+_LATE = 30.0  # seconds until a busy worker has recorded what happened to it
 ENDS = frozenset({"succeeded", "failed", "timed_out", "lost", "rejected", "cancelled", "skipped", "refused"})
 
 
@@ -54,7 +56,10 @@ class Requests:
     unconfirmed: frozenset[str] = (
         frozenset()
     )  # runs that were answered with yes; the answer may have been lost
-    full_disk: bool = False  # a task may fail before it starts: what cannot be recorded is not done
+    reasons: dict[str, str] = field(default_factory=dict)  # run -> why it ended so, in the engine's words
+    ended: dict[str, float] = field(default_factory=dict)  # run -> when, by the clock of its worker
+    fills: tuple[tuple[float, float], ...] = ()  # when the disk was full
+    jump: float = 0.0  # seconds that the clock of a worker may be wrong by
     ticks: dict[str, tuple[str, int]] = field(
         default_factory=dict
     )  # run -> its job and its minute, as is claimed
@@ -105,6 +110,7 @@ def judge(journal: Iterable[Entry], requests: Requests, claims: dict[str, str]) 
         *_overlaps(attempts, requests),
         *_false_claims(runs, requests, claims),
         *_approvals(runs, requests, claims),
+        *_failures(runs, requests, claims),
         *_ticks(requests),
         *_triggers(runs, requests, claims),
         *(Violation("process left behind", process, "") for process in requests.left),
@@ -223,10 +229,29 @@ def _approvals(
     runs: dict[str, dict[int, _Attempt]], requests: Requests, claims: dict[str, str]
 ) -> Iterator[Violation]:
     """What was approved ran, or it is on record that it was lost, or that a full disk refused it."""
-    ends = ("lost", "failed") if requests.full_disk else ("lost",)
     for run in requests.approved:
-        if run not in runs and claims.get(run) not in ends:
+        if run not in runs and claims.get(run) != "lost" and not _is_excused(run, requests, claims):
             yield Violation("approval without a run", run, str(claims.get(run)))
+
+
+def _failures(
+    runs: dict[str, dict[int, _Attempt]], requests: Requests, claims: dict[str, str]
+) -> Iterator[Violation]:
+    """Every end that is not a success has a reason. A failure before the task began was a full disk."""
+    for run, claim in claims.items():
+        reason = requests.reasons.get(run)
+        if claim in ENDS - {"succeeded"} and not reason:
+            yield Violation("end without a reason", run, claim)
+        if claim in ("failed", "timed_out") and run not in runs and not _is_excused(run, requests, claims):
+            yield Violation("failed before its start", run, f"{claim}: {reason}")
+
+
+def _is_excused(run: str, requests: Requests, claims: dict[str, str]) -> bool:
+    """Whether a run failed because nothing could be recorded: the system said so, while the disk was full."""
+    if claims.get(run) != "failed" or FULL_DISK not in requests.reasons.get(run, ""):
+        return False
+    at, slack = requests.ended.get(run, float("-inf")), requests.jump + _LATE
+    return any(begin - requests.jump <= at <= end + slack for begin, end in requests.fills)
 
 
 def _ticks(requests: Requests) -> Iterator[Violation]:

@@ -9,7 +9,6 @@ import contextlib
 import json
 import os
 import random
-import re
 import signal
 import struct
 import subprocess
@@ -75,6 +74,8 @@ class Chaos:
     answers: dict[str, set[str]] = field(
         default_factory=lambda: {"yes": set(), "no": set(), "confirmed": set()}
     )
+    fills: list[tuple[float, float]] = field(default_factory=list)  # when the disk was full
+    reasons: list[str] = field(default_factory=list)  # of each run that did not succeed
     started: int = 0
 
     def __post_init__(self) -> None:
@@ -118,13 +119,17 @@ class Chaos:
     def _judge(self) -> list[Violation]:
         over = time.time() + 1
         time.sleep(2)
-        claims, ticks, reasons = {}, {}, {}
+        claims, ticks, reasons, ended = {}, {}, {}, {}
         for event in self._events("engine", "runs", "--limit", "1000000"):
-            claims[event["run_id"]] = event["state"]
-            reasons[event["run_id"]] = re.sub(r"/\S+|[0-9a-f]{16,}", "…", str(event["reason"]))
+            run = event["run_id"]
+            claims[run] = event["state"]
+            if event["reason"]:
+                reasons[run] = str(event["reason"])
+            if event["ended_at"]:
+                ended[run] = datetime.fromisoformat(event["ended_at"]).timestamp()
             if event["cause"] == "tick":
                 due = datetime.fromisoformat(event["due_at"]).timestamp()
-                ticks[event["run_id"]] = (event["name"], round(due))
+                ticks[run] = (event["name"], round(due))
         self.counts.update(f"run {state}" for state in claims.values())
         self.counts["ticks"] = len(ticks)
         requests = Requests(
@@ -135,15 +140,20 @@ class Chaos:
             over,
             tuple(_left(self.folder)),
             unconfirmed=frozenset(self.answers["yes"]),
-            full_disk=bool(self.options.fills),
+            reasons=reasons,
+            ended=ended,
+            fills=tuple(self.fills),
+            jump=_FARTHEST_JUMP if self.options.jumps else 0,
             ticks=ticks,
         )
         with self.journal.open() as lines:
             entries = list(read_journal(lines))
         begun = {entry.run for entry in entries}
-        for run, reason in reasons.items():
-            if run not in begun and claims[run] == "failed":
-                self.counts[f"failed before the start: {reason[:70]}"] += 1
+        for run, claim in claims.items():
+            if claim not in ("succeeded", "rejected"):
+                name = f"{claim} {'after' if run in begun else 'before'} its start"
+                self.reasons.append(f"{run}  {name}: {reasons.get(run)}".replace(str(self.folder), "…"))
+                self.counts[name] += 1
         self.counts["starts in the journal"] = sum(entry.event == "start" for entry in entries)
         return judge(entries, requests, claims)
 
@@ -203,12 +213,13 @@ class Chaos:
         worker.process.send_signal(signal.SIGCONT)
 
     def _fill(self) -> None:
-        ballast = self.disk / "ballast"
+        ballast, began = self.disk / "ballast", time.time()
         with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
             while file.write(bytes(65536)):
                 pass
         time.sleep(self.options.fill_s)
         ballast.unlink()
+        self.fills.append((began, time.time()))
 
     def _jump(self) -> None:
         worker = self._choose()

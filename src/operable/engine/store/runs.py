@@ -54,6 +54,13 @@ _STARTED_ENDS = {
 # What a store keeps in memory: definitions take a few kilobytes each, a manifest as much per task.
 _DEFINITIONS, _MANIFESTS, _TASKS = 256, 4, 200
 _Kept = TypeVar("_Kept")
+_LOOK = """
+SELECT EXISTS (SELECT 1 FROM approvals WHERE decision IS NULL AND kind IS NULL AND content IS NULL),
+    EXISTS (SELECT 1 FROM approvals WHERE decision IS NULL AND kind IS NULL AND expires_at <= ?),
+    EXISTS (SELECT 1 FROM runs WHERE settled = 0 AND ended_at IS NOT NULL),
+    EXISTS (SELECT 1 FROM deliveries WHERE state = 'pending' AND not_before <= ?),
+    EXISTS (SELECT 1 FROM runs WHERE sent < wake)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,17 @@ class RunTriggers:
 
     children: Sequence[tuple[Definition, bool | str]]
     manifests: Mapping[str, str]  # of those jobs, by digest
+
+
+@dataclass(frozen=True, slots=True)
+class WantedWork:
+    """Which kinds of work wait in the store, as one query saw it: most rounds of a worker find nothing."""
+
+    bind: bool
+    expire: bool
+    settle: bool
+    deliver: bool
+    wake: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +172,11 @@ class RunStore:
             connection.lock(definition.job_id)
             now = self._clock()
             self._keep_manifest(connection, definition, manifest)
-            return transitions.create(
+            run = transitions.create(
                 connection, definition, cause, key, due_at=now, now=now, parent_run_id=parent_run_id
             )
+        self.database.notify()
+        return run
 
     def settle(
         self, run_id: str, children: Sequence[tuple[Definition, bool | str]], manifests: Mapping[str, str]
@@ -324,6 +344,11 @@ class RunStore:
 
     # -- tickets
 
+    def look(self) -> WantedWork:
+        """What there is to do. The conditions are those of the queries that do it."""
+        ((bind, expire, settle, deliver, wake),) = self.database.query(_LOOK, (self._clock(),) * 2)
+        return WantedWork(bool(bind), bool(expire), bool(settle), bool(deliver), bool(wake))
+
     def to_wake(self, limit: int = 500) -> list[Run]:
         """Runs whose newest ticket the backend does not have. It is due at `not_before`."""
         with self.database.snapshot() as connection:
@@ -418,11 +443,10 @@ class RunStore:
 
     def quiet_jobs(self) -> frozenset[str]:
         """Jobs whose ticks make no runs: paused, or finished."""
-        with self.database.snapshot() as connection:
-            rows = connection.execute(
-                "SELECT job_id FROM job_states WHERE paused_at IS NOT NULL OR finished_at IS NOT NULL"
-            )
-            return frozenset(str(job_id) for (job_id,) in rows)
+        rows = self.database.query(
+            "SELECT job_id FROM job_states WHERE paused_at IS NOT NULL OR finished_at IS NOT NULL"
+        )
+        return frozenset(str(job_id) for (job_id,) in rows)
 
     def to_settle(self, limit: int = 100) -> list[Run]:
         """Runs that ended, and whose triggers were not decided."""

@@ -5,15 +5,20 @@ that is stopped keeps its lock: its runs wait until it goes on or is killed.
 
 On one machine the lock is a file. Workers of several machines hold an advisory lock of PostgreSQL on a connection of its
 own. A restart of the database frees those locks; so a lock must be free for `GRACE` seconds, and holders take it again.
+
+The same connection listens: a command that makes or answers a run notifies the database, and workers look at once.
 """
 
 import hashlib
 import os
+import select
+import socket
 import time
 from contextlib import suppress
 from typing import Any, Protocol
 
 from operable.kernel.errors import Fail
+from operable.state.database import CHANNEL
 from operable.state.lock import create_locked, is_locked
 
 # Longer than a restart of a database and the reconnection of its workers.
@@ -32,6 +37,39 @@ class Lease(Protocol):
 
     def release(self) -> None:
         """Give the lock of this process back."""
+
+    def descriptor(self) -> int | None:
+        """What becomes readable when a change of the store is reported. None if nothing reports changes."""
+
+    def was_notified(self) -> bool:
+        """Whether a change was reported since the last call."""
+
+
+class Bell:
+    """Wakes the one thread that waits for it. Any thread may ring it, and so may a signal's function."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+        self._writer.setblocking(False)
+
+    def ring(self) -> None:
+        with suppress(OSError):  # it rings already, or there is nothing left to wake
+            self._writer.send(b"!")
+
+    def wait(self, timeout: float, other: int | None = None) -> bool:
+        """Until it rings, or another descriptor can be read, or the time is over; whether it rang."""
+        waiter, own = select.poll(), self._reader.fileno()
+        for each in (own,) if other is None else (own, other):
+            waiter.register(each, select.POLLIN)
+        ready = {each for each, _ in waiter.poll(max(0.0, timeout) * 1000)}
+        if own in ready:
+            self._reader.recv(65536)
+        return own in ready
+
+    def close(self) -> None:
+        self._reader.close()
+        self._writer.close()
 
 
 class FileLease:
@@ -62,6 +100,12 @@ class FileLease:
             os.close(self._held[1])
             self._held = None
 
+    def descriptor(self) -> int | None:
+        return None
+
+    def was_notified(self) -> bool:
+        return False
+
     def _path(self, worker_id: str) -> str:
         return os.path.join(self._folder, f"{worker_id}.lock")
 
@@ -75,6 +119,7 @@ class PostgresLease:
         self._connection: Any = None
         self._held: str | None = None
         self._free_since: dict[str, float] = {}
+        self._notified = False
 
     def hold(self, worker_id: str) -> None:
         import psycopg
@@ -90,6 +135,8 @@ class PostgresLease:
             # The session that had it before may not be gone yet: the next round tries again.
             self._connection.execute("SET lock_timeout = '5s'")
             self._connection.execute("SELECT pg_advisory_lock(%s)", (_key(worker_id),))
+            self._connection.add_notify_handler(self._note)
+            self._connection.execute(f"LISTEN {CHANNEL}")
         except psycopg.Error as error:
             self._connection = None
             message = f"the lock of this worker cannot be taken: {str(error).strip().splitlines()[0]}"
@@ -110,6 +157,26 @@ class PostgresLease:
         if self._connection is not None:
             self._connection.close()
             self._connection = self._held = None
+
+    def descriptor(self) -> int | None:
+        return None if self._connection is None or self._connection.closed else self._connection.fileno()
+
+    def was_notified(self) -> bool:
+        import psycopg
+
+        if self.descriptor() is not None:
+            try:
+                self._connection.pgconn.consume_input()
+                while self._connection.pgconn.notifies() is not None:
+                    self._notified = True
+            except psycopg.Error:
+                self._connection.close()  # the next round takes the lock again
+        notified, self._notified = self._notified, False
+        return notified
+
+    def _note(self, _: object) -> None:
+        """Called for what comes with the answer to another statement."""
+        self._notified = True
 
     def _is_held(self, worker_id: str) -> bool:
         import psycopg

@@ -38,7 +38,7 @@ from operable.engine.worker.attempt import AttemptControl, AttemptResult, execut
 from operable.engine.worker.definitions import AppliedJobs
 from operable.engine.worker.deliveries import Deliveries
 from operable.engine.worker.inputs import AttemptInputs
-from operable.engine.worker.lease import GRACE, FileLease, Lease, PostgresLease
+from operable.engine.worker.lease import GRACE, Bell, FileLease, Lease, PostgresLease
 from operable.flow.errors import FlowError
 from operable.flow.run.caller import Caller
 from operable.flow.run.triggers import condition_holds, is_immediate
@@ -80,7 +80,8 @@ class Worker:
         self._clock = ScheduleClock()
         self._quiet: frozenset[str] = frozenset()
         self._stop, self._abandon = threading.Event(), threading.Event()
-        self._wake = threading.Event()
+        self._bell = Bell()
+        self._looked = 0.0  # when the last round began
         self._sending = threading.Lock()
         self._cancelled: frozenset[str] = frozenset()
         self._running: list[str] = []  # a run that is delivered twice is in it twice
@@ -117,6 +118,7 @@ class Worker:
                     self._lease.bury(self.worker_id)  # no row of it is left for others to end
                 self._lease.release()
                 database.close()
+            self._bell.close()
 
     def _work(self, on_ready: Callable[[], object]) -> None:
         self._lease.hold(self.worker_id)
@@ -142,35 +144,46 @@ class Worker:
         if self._stop.is_set():
             self._abandon.set()
         self._stop.set()
-        self._wake.set()
+        self._bell.ring()
 
     # -- the loop
 
     def _wait(self, written: object) -> None:
-        """Until the next poll, or until something was written since: on one machine a request is seen at once."""
+        """Until the next poll, or until a change is seen: a request is seen at once."""
         ends = time.monotonic() + self._options.poll
-        while not self._wake.wait(_GLANCE) and time.monotonic() < ends and not self._stop.is_set():
+        while (left := ends - time.monotonic()) > 0 and not self._stop.is_set():
+            listening = self._lease.descriptor()
+            if self._bell.wait(min(left, _GLANCE) if listening is None else left, listening):
+                return
+            if self._lease.was_notified():
+                # Many requests are one round: every worker is notified of each.
+                self._bell.wait(self._looked + _GLANCE - time.monotonic())
+                return
             if self._place.last_written() != written:
-                break
-        self._wake.clear()
+                return
 
     def _round(self) -> None:
+        self._looked = time.monotonic()
         try:
             self._refresh()
             due = list(self._clock.due(time.time()))
             for start in range(0, len(due), _FIRED_AT_ONCE):
                 self._fire(due[start : start + _FIRED_AT_ONCE])
-            for question, definition, manifest in self._questions.to_bind():
-                self._questions.bind(question, read_files(definition, manifest, self._caller))
-            for run_id in self._store.to_expire():
+            wanted = self._store.look()
+            if wanted.bind:
+                for question, definition, manifest in self._questions.to_bind():
+                    self._questions.bind(question, read_files(definition, manifest, self._caller))
+            for run_id in self._store.to_expire() if wanted.expire else ():
                 self._store.expire(run_id)
-            for run in self._store.to_settle():
+            for run in self._store.to_settle() if wanted.settle else ():
                 self._settle(run, self._store.last_output(run.run_id, self._place.output))
-            self._deliveries.look()
+            if wanted.deliver:
+                self._deliveries.look()
             self._cancelled = frozenset(self._store.to_stop(self.worker_id)) if self._running else frozenset()
             self._take_over()
             self._note_seen()
-            self._send()  # last: a queue that does not answer keeps nothing else from happening
+            if wanted.wake or wanted.expire or wanted.settle:
+                self._send()  # last: a queue that does not answer keeps nothing else from happening
             self.problem = None
         except Fail as error:
             self.problem = error.message
@@ -285,7 +298,7 @@ class Worker:
                 self._attempt(started)
         finally:
             self._running.remove(run_id)
-        self._wake.set()
+        self._bell.ring()
 
     def _start(self, run_id: str, wake: int) -> StartedAttempt | None:
         uncertain = False  # whether a start may be recorded whose answer never came
