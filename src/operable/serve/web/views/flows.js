@@ -1,0 +1,53 @@
+// Flows: what triggers what, how the last runs ended, when the next ones are due.
+
+import { get, part, post } from "../api.js";
+import { fill, h } from "../dom.js";
+import { graph } from "../parts/graph.js";
+import { empty, problem, sign, skeleton } from "../parts/states.js";
+import { strip } from "../parts/timeline.js";
+import * as store from "../store.js";
+import { exact, until } from "../words.js";
+
+/** @type {import("../app.js").View} */
+export const VIEW = { title: "Flows", open };
+
+/** @param {HTMLElement} root @param {string[]} params */
+function open(root, params) {
+  const body = h("div", null, skeleton());
+  const errors = h("div", { role: "alert" });
+  root.append(errors, body);
+  const draw = () => (params[0] ? one(body, errors, params[0]) : list(body)).catch((error) => fill(body, problem(error)));
+  void draw();
+  const end = store.subscribe("runs", () => void draw());
+  return { close: end };
+}
+
+/** @param {HTMLElement} body */
+async function list(body) {
+  const { flows } = await get("/flows");
+  if (!flows.length) return fill(body, empty("No flows are applied", "Write a manifest, apply it, start a worker.", "operable flow init && operable flow apply && operable engine start"));
+  return fill(body, h("div", { class: "head" }, h("h1", null, "Flows")), h("ul", { class: "rows" }, flows.map((/** @type {any} */ flow) => h("li", { class: "row" },
+    h("a", { href: `#/flows/${part(flow.id)}` }, sign(flow.state || "idle"), h("span", { class: "name" }, flow.title || flow.id), h("span", { class: "what quiet" }, `${flow.jobs} tasks`),
+      h("span", { class: "age", title: exact(flow.nextAt) }, flow.nextAt ? until(flow.nextAt) : "")), strip(flow.lastRuns || [])))));
+}
+
+/** @param {HTMLElement} body @param {HTMLElement} errors @param {string} id */
+async function one(body, errors, id) {
+  const flow = await get(`/flows/${part(id)}`);
+  const trigger = async (/** @type {string} */ job) => {
+    try {
+      const run = await post(`/jobs/${part(job)}/trigger`);
+      location.hash = `#/run/${part(run.id)}`;
+    } catch (error) {
+      fill(errors, problem(error));
+    }
+  };
+  const nodes = flow.jobs.map((/** @type {any} */ job) => ({
+    id: job.id, title: job.name, state: job.lastRun?.state, note: job.nextAt ? until(job.nextAt) : "", address: job.lastRun ? `#/run/${part(job.lastRun.id)}` : null,
+  }));
+  fill(body, h("div", { class: "head" }, h("a", { href: "#/flows" }, "‹"), h("h1", null, flow.title || flow.id)), graph(nodes, flow.edges || []),
+    h("div", { class: "scroll" }, h("table", { class: "table" }, h("thead", null, h("tr", null, ["Task", "Last run", "Next", "Last 30", ""].map((text) => h("th", null, text)))),
+      h("tbody", null, flow.jobs.map((/** @type {any} */ job) => h("tr", null, h("td", null, job.name), h("td", null, job.lastRun ? [sign(job.lastRun.state, true)] : "never"),
+        h("td", { title: exact(job.nextAt) }, job.nextAt ? until(job.nextAt) : job.trigger || ""), h("td", null, strip(job.lastRuns || [])),
+        h("td", null, h("button", { type: "button", on: { click: () => void trigger(job.id) } }, "Run now"))))))));
+}
