@@ -10,3 +10,10 @@ class DaemonServing(Event):
 
     url: str
     token_file: str
+
+
+class LoginLinkMade(Event):
+    """A link that logs one browser in, once, within `expires_in_s` seconds. It is as good as a password until then."""
+
+    url: str
+    expires_in_s: int

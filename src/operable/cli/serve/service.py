@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 import uvicorn
 
-from operable.cli.serve.events import DaemonServing
+from operable.cli.serve.events import DaemonServing, LoginLinkMade
 from operable.kernel.errors import Fail
 from operable.serve.daemon import Daemon, DaemonLock, DaemonPlace
 from operable.serve.http.access.browser import LOOPBACK_NAMES, OwnNames
+from operable.serve.http.access.tokens import TokenStore
 from operable.serve.http.app import make_app
 from operable.serve.http.connection import HEADER_LIMIT, StreamConnection
 from operable.state.paths import make_state
@@ -25,6 +26,8 @@ from operable.tool import Context
 MOST_CONNECTIONS = 1000
 SHUTDOWN = 10  # seconds that requests in progress have when the daemon is stopped
 _LAST_PORT = 65_535
+_LINK_WAIT = 10.0  # seconds
+_LINK_SIZE = 10_000  # bytes
 
 
 class ListenOptions(NamedTuple):
@@ -133,6 +136,37 @@ def _listening(host: str, port: int) -> Iterator[socket.socket]:
             message = f"cannot listen on {host}:{port}: {error.strerror}"
             raise Fail("io", "ADDRESS_UNUSABLE", message, target=f"{host}:{port}") from error
         yield listener
+
+
+def make_link(context: Context) -> Iterator[LoginLinkMade]:
+    """Ask the daemon of this home for a login link. Raises Fail not_found/NO_DAEMON, io/DAEMON_UNREACHABLE."""
+    import json
+    import urllib.error
+    import urllib.request
+
+    folder = make_state("serve")
+    lock = DaemonLock(folder)
+    with contextlib.closing(lock):
+        place = None if lock.take() else lock.other()
+    if place is None:
+        raise Fail("not_found", "NO_DAEMON", "no daemon of this home runs", hint="start it: operable serve")
+    try:
+        with open(TokenStore(folder).first_path, encoding="utf-8") as file:
+            token = file.read().strip()
+        request = urllib.request.Request(  # noqa: S310 - the address that our daemon wrote
+            f"{place.url}/logins", data=b"", method="POST", headers={"Authorization": f"Bearer {token}"}
+        )
+        # No proxy of the environment: the token goes to this machine only.
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with opener.open(request, timeout=_LINK_WAIT) as response:
+            made = json.loads(response.read(_LINK_SIZE))
+    except (OSError, urllib.error.URLError, ValueError) as error:
+        message = f"the daemon at {place.url} gives no link: {error}"
+        raise Fail("io", "DAEMON_UNREACHABLE", message, target=place.url) from error
+    if context.machine:
+        yield LoginLinkMade(url=made["url"], expires_in_s=made["expiresIn"])
+    else:
+        context.show(f"open {made['url']}\n")
 
 
 def _runs_already(place: DaemonPlace | None) -> Fail:

@@ -34,8 +34,11 @@ class SessionList(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class EventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`last`: so many of the newest events, in place of those after a cursor."""
+
     after: Annotated[int, msgspec.Meta(ge=0)] = 0
     limit: Count = _PAGE
+    last: Count | None = None
 
 
 class SessionEvent(msgspec.Struct, frozen=True):
@@ -105,7 +108,10 @@ async def show_session(call: RouteCall[NoQuery, None]) -> SessionMeta:
 
 
 async def list_events(call: RouteCall[EventsQuery, None]) -> EventPage:
-    cursor = FileCursor(_home(call).folder, call.query.after)
+    folder, after = _home(call).folder, call.query.after
+    if call.query.last is not None:
+        after = max(0, last_id(folder) - call.query.last)
+    cursor = FileCursor(folder, after)
     events: list[SessionEvent] = []
     try:
         while len(events) < call.query.limit and (batch := cursor.read()):
@@ -113,7 +119,7 @@ async def list_events(call: RouteCall[EventsQuery, None]) -> EventPage:
                 events.append(SessionEvent(record.id, record.at, msgspec.to_builtins(record.event)))
     finally:
         cursor.close()
-    return EventPage(events, events[-1].id if events else call.query.after)
+    return EventPage(events, events[-1].id if events else after)
 
 
 async def stream_session(call: RouteCall[StreamQuery, None]) -> Any:

@@ -25,7 +25,7 @@ export async function request(method, path, body, query) {
   /** @type {Record<string, string>} */
   const headers = { Accept: "application/json" };
   if (body !== undefined) headers["Content-Type"] = "application/json";
-  if (method !== "GET") headers["X-Operable-CSRF"] = csrf();
+  if (method !== "GET") headers["X-Operable-CSRF"] = data.csrf;
   let response;
   try {
     response = await fetch(address, {
@@ -57,11 +57,8 @@ export const put = (path, body) => request("PUT", path, body);
 /** @param {string} path */
 export const remove = (path) => request("DELETE", path);
 
-/** The value that a form of another site cannot know: it is in a cookie of ours that scripts may read. */
-function csrf() {
-  const found = document.cookie.split("; ").find((each) => each.startsWith("operable_csrf="));
-  return found ? decodeURIComponent(found.slice("operable_csrf=".length)) : "";
-}
+/** What the frame of the page carries. @type {{csrf: string, scopes: string[]}} */
+export const data = { csrf: "", scopes: [], ...JSON.parse(document.getElementById("data")?.textContent || "{}") };
 
 /** One part of a path. @param {string} text */
 export const part = (text) => encodeURIComponent(text);

@@ -126,13 +126,7 @@ function press(event) {
 }
 
 async function begin() {
-  const data = JSON.parse(document.getElementById("data")?.textContent || "{}");
-  if (data.sessions && data.approvals) {
-    store.replace("sessions", data.sessions);
-    store.replace("approvals", data.approvals);
-  } else {
-    await load();
-  }
+  await load();
   told = store.waiting().length;
   store.subscribe("approvals", attend);
   store.subscribe("connection", drawBar);

@@ -81,10 +81,10 @@ const KINDS = [
 /**
  * The typed events of one session from a cursor on.
  * @param {string} id @param {number} after
- * @param {(kind: string, data: any, cursor: number) => void} receive @param {(state: string) => void} told
+ * @param {(kind: string, data: any, cursor: number) => void} receive @param {() => boolean} isAlive  an ended session has no more events
  * @returns {() => void} ends it
  */
-export function followSession(id, after, receive, told) {
+export function followSession(id, after, receive, isAlive) {
   let cursor = after;
   /** @type {EventSource} */
   let stream;
@@ -92,7 +92,6 @@ export function followSession(id, after, receive, told) {
   let again;
   const open = () => {
     stream = new EventSource(`/sessions/${encodeURIComponent(id)}/stream?typed=1&after=${cursor}`);
-    stream.addEventListener("open", () => told("on"));
     for (const kind of KINDS) {
       stream.addEventListener(kind, (event) => {
         if (!(event instanceof MessageEvent) || event.data === undefined) return; // the connection's own `error`
@@ -102,9 +101,7 @@ export function followSession(id, after, receive, told) {
     }
     stream.onerror = (event) => {
       if (event instanceof MessageEvent) return;
-      told("trying");
-      if (stream.readyState !== EventSource.CLOSED) return;
-      again = setTimeout(open, 2000);
+      if (stream.readyState === EventSource.CLOSED && isAlive()) again = setTimeout(open, 2000);
     };
   };
   open();

@@ -69,7 +69,7 @@ class LoginCodes:
         if ends is None or ends <= now:
             self._failed.append(now)
             message = "this login link is not valid any more: it works once, within five minutes"
-            raise Fail("authn", "LOGIN_INVALID", message, hint="`operable serve` prints a new link")
+            raise Fail("authn", "LOGIN_INVALID", message, hint="`operable serve --link` prints a new one")
 
 
 class OwnNames:

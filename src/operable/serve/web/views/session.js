@@ -38,25 +38,18 @@ function open(root, params) {
 
   async function begin() {
     if (!session()) store.keep("sessions", await get(`/sessions/${part(id)}`));
-    const last = await get(`/sessions/${part(id)}/events`, { limit: 1, after: 0 });
-    const from = wanted ? Math.max(0, wanted - 50) : Math.max(0, last.last_id - PAGE);
-    let after = from;
-    // Page by page up to the end, so that the stream begins where the pages ended.
-    for (;;) {
-      const page = await get(`/sessions/${part(id)}/events`, { after, limit: PAGE });
-      if (isClosed) return;
-      if (!page.events.length) break;
-      for (const record of page.events) transcript.take(record.event.type, record.event, record.id, record.at);
-      after = page.events[page.events.length - 1].id;
-      if (after >= page.last_id) break;
-    }
-    first = from;
+    // The newest part, or that around the wanted event; the stream goes on where it ends.
+    const page = await get(`/sessions/${part(id)}/events`, wanted ? { after: Math.max(0, wanted - 50), limit: PAGE } : { last: PAGE, limit: PAGE });
+    if (isClosed) return;
+    for (const record of page.events) transcript.take(record.event.type, record.event, record.id, record.at);
+    const after = page.last_id;
+    first = page.events.length ? page.events[0].id - 1 : 0;
     drawEarlier();
     stop = followSession(id, after, (kind, data, cursor) => {
       if (kind === "gap") transcript.gap(data);
       else if (kind !== "status") transcript.take(kind, data, cursor, Date.now());
       if (following) toEnd();
-    }, () => {});
+    }, () => !["ended", "failed"].includes(session()?.state));
     if (wanted) transcript.show(wanted);
     else toEnd();
   }
