@@ -34,7 +34,7 @@ class MemoryAgent:
     def __init__(self, script: dict[str, Any], protocol: str, on_lines, on_end) -> None:
         assert "term" not in script, "signals need a process"
         self.end: ChildEnd | None = None
-        self.too_long: str | None = None
+        self.fault: tuple[str, str] | None = None
         self.stderr = ""
         self.input: queue.SimpleQueue[bytes | int] = queue.SimpleQueue()  # a number ends it, with that status
         self._on_lines, self._on_end = on_lines, on_end

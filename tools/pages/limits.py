@@ -57,6 +57,28 @@ LIMITS: dict[str, dict[str, tuple[str, str, str, str]]] = {
             "violation `LINE_TOO_LONG`; nothing after it is read",
         ),
     },
+    "operable.host.session.transport": {
+        "INPUT_LIMIT": (
+            "bytes",
+            "what waits for an agent that does not read its input",
+            "",
+            "the agent is ended; error `input_not_read`",
+        ),
+    },
+    "operable.host.session.answers": {
+        "OPEN_CALLS": (
+            "calls",
+            "the calls of an agent that have begun and not ended",
+            "",
+            "the agent is ended; error `too_many_calls`",
+        ),
+        "OPEN_QUESTIONS": (
+            "questions",
+            "the questions of a session that wait for an answer",
+            "",
+            "the next one is denied, with the reason",
+        ),
+    },
     "operable.run.options": {
         "TIMEOUT": ("s", "a call", "`timeout=`", "the group is ended; `DEADLINE_EXCEEDED`"),
     },

@@ -103,6 +103,11 @@ class Inlet:
     def closed(self) -> bool:
         return self._fd is None
 
+    @property
+    def waiting(self) -> int:
+        """How many pieces wait."""
+        return len(self._pending)
+
     def write(self, data: bytes) -> None:
         """Take the bytes; what does not fit into the pipe now waits in `backlog`. Ignored once broken or closed."""
         if self._fd is None or self._finishing or not data:

@@ -16,6 +16,7 @@ from operable.gate.policy.policy_file import rules
 from operable.host.arms.acp import ARM as ACP
 from operable.host.arms.json_stream import ARM as JSON_STREAM
 from operable.host.arms.print import ARM as PRINT
+from operable.host.session.answers import OPEN_CALLS, OPEN_QUESTIONS
 from operable.host.session.log_files import read_log
 from operable.host.start.assembly import start_session
 from operable.kernel.errors import Fail
@@ -305,8 +306,62 @@ def test_a_line_beyond_the_limit_ends_the_turn_with_an_error(tmp_path):
 
     found = run(scene())
 
-    assert "line_too_long" in [event.error.code for event in found if isinstance(event, AgentError)]
+    # The signal with which the host ended it is not the reason, and does not hide it.
+    assert [event.error.code for event in found if isinstance(event, AgentError)] == ["line_too_long"]
     assert tags(found).count("turn-end") == 1
+
+
+DEAF = """
+import json, sys
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        send(id=message["id"], result={"protocolVersion": 1, "agentCapabilities": {}})
+    elif message["method"] == "session/new":
+        send(id=message["id"], result={"sessionId": "s1"})
+    elif message["method"] == "session/prompt":
+        break
+while True:
+    send(id=1, method="no/such", params={})
+"""
+
+
+def test_an_agent_that_asks_without_end_and_reads_no_answer_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr("operable.host.session.transport.INPUT_LIMIT", 200_000)
+
+    async def scene():
+        async with session(tmp_path, arm=ACP, spawn=lambda _: prepare([sys.executable, "-c", DEAF])) as talk:
+            return talk, await events_of(talk.send("hello"))
+
+    talk, found = run(scene())
+
+    assert [event.error.code for event in found if isinstance(event, AgentError)] == ["input_not_read"]
+    assert (tags(found)[-1], found[-1].reason) == ("turn-end", "error")
+    assert talk.status == "killed"
+
+
+def test_an_agent_with_endless_questions_keeps_few_of_them_open_and_is_ended(tmp_path):
+    tool = {"name": "Bash", "category": "exec", "args": {"command": "ls"}, "description": "ls"}
+
+    async def scene():
+        requests = [
+            {"send": {"type": "tool_request", "msg_id": "m1", "call_id": f"c{number}", "tool": tool}}
+            for number in range(OPEN_CALLS + 1)
+        ]
+        judge = rules(ask=["*"])
+        async with session(tmp_path, policy=judge) as talk:
+            return talk, await events_of(talk.send(steps(*requests, {"hang": True})))
+
+    talk, found = run(scene())
+
+    (chain,) = (tmp_path / "state").rglob("audit.jsonl")
+    reason = f"{OPEN_QUESTIONS} questions wait for an answer already"
+    assert chain.read_text().count(reason) == OPEN_CALLS + 1 - OPEN_QUESTIONS
+    assert [event.error.code for event in found if isinstance(event, AgentError)] == ["too_many_calls"]
+    assert tags(found).count("turn-end") == 1
+    assert talk.approvals == []
 
 
 def test_a_question_is_denied_when_nothing_was_said_and_the_turn_goes_on(tmp_path):

@@ -45,7 +45,7 @@ class Remote:
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.end: ChildEnd | None = None
-        self.too_long: str | None = None
+        self.fault: tuple[str, str] | None = None
         self._url = url
         self._given = dict(headers or {})
         self._on_lines = on_lines
@@ -235,7 +235,7 @@ class Remote:
 
     def _broke(self, error: Exception) -> None:
         if isinstance(error, LineTooLong):
-            self.too_long = f"a message is longer than {error.limit} bytes"
+            self.fault = ("line_too_long", f"a message is longer than {error.limit} bytes")
             self._over(1, "line too long")
         else:
             self._lost(f"{type(error).__name__}: {error}")

@@ -19,6 +19,9 @@ from operable.kernel.errors import Fail
 from operable.wire import events as e
 
 UNASKED = "unasked_tool_call"
+# Agents were seen to make a dozen calls at a time. Each one that is open holds a lock of the audit, which is a descriptor.
+OPEN_CALLS = 256
+OPEN_QUESTIONS = 32  # more than a person would look through
 
 
 class Answering:
@@ -39,6 +42,8 @@ class Answering:
 
     def prompted(self, prompt: e.AgentPrompt) -> None:
         ruling = self._context.gate.rule(prompt)
+        if isinstance(ruling, Ask) and len(self._context.approvals.pending) >= OPEN_QUESTIONS:
+            ruling = Decision(False, f"{OPEN_QUESTIONS} questions wait for an answer already", by="host")
         if isinstance(ruling, Decision):
             self._answer(prompt, ruling)
         else:
@@ -54,6 +59,10 @@ class Answering:
         self._context.methods.withdraw(withdrawn.call_id)
 
     def called(self, call: e.ToolCall) -> None:
+        if len(self._context.gate.open_calls()) >= OPEN_CALLS:
+            text = f"the agent began {OPEN_CALLS} calls and ended none of them"
+            self._alarm(Alarm(text, None, None), "too_many_calls")
+            return
         self._alarm(self._context.gate.tool_called(call))
 
     def revised(self, revised: CallRevised) -> None:
@@ -69,12 +78,12 @@ class Answering:
         """No turn runs, or the call had ended already: the rules are the same."""
         self.act(late.about)
 
-    def _alarm(self, alarm: Alarm | None) -> None:
+    def _alarm(self, alarm: Alarm | None, code: str = UNASKED) -> None:
         """The agent does not do what it says: it is ended, and with it its turn. The first alarm counts."""
         if alarm is None or self._context.stopped is not None:
             return
         self._context.gate.record.alarm(alarm.text, alarm.asked, alarm.reported)
-        self._turns.feed(TurnInput.ALARMED, Cause(e.ERROR, UNASKED, alarm.text))
+        self._turns.feed(TurnInput.ALARMED, Cause(e.ERROR, code, alarm.text))
 
     def used(self, usage: e.UsageUpdate) -> None:
         self._context.budget.report(usage)

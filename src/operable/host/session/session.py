@@ -236,12 +236,16 @@ class Session:
 
     def _ended(self, process: Transport) -> None:
         status = None if process.end is None else process.end.status
-        if process.too_long is not None:
-            self._context.commit([e.AgentError(e.Failure(process.too_long, "line_too_long"), self.id)])
         last = [self._link.with_stderr(happening, status) for happening in self._link.eof(status)]
+        if process.fault is not None:
+            # The reason is ours: what the arm makes of the end of its process would hide it.
+            code, text = process.fault
+            error = e.AgentError(e.Failure(text, code), self.id)
+            last = [error, *(happening for happening in last if not isinstance(happening, e.AgentError))]
         batch = self._sorted(last)
         text = f"the agent ended{how(status)} in the middle of a turn"
-        cause = Cause(e.ERROR, "agent_exited", text, failure=self._exit_failure(status))
+        code, text = ("agent_exited", text) if process.fault is None else process.fault
+        cause = Cause(e.ERROR, code, text, failure=self._exit_failure(status))
         if self._link.arm.per_turn:
             self._context.stopped = None  # the process that we ended is gone; the next turn has its own
         # Before the commit: a turn that waits for the rest of this one may begin there, with a process of its own.

@@ -1,9 +1,10 @@
 """The agent's process as a source of lines: one run of it, from spawn to the last line and the exit status.
 
 `Process` joins a supervised child with the line splitter: whole lines of a chunk are handed on together, so that their
-receiver can write once per chunk. A line beyond LINE_LIMIT ends the run: a protocol that lost a line cannot go on. How
-an agent is asked to leave is also here: end of input first (most real agents leave within two seconds of it), then
-SIGTERM, five seconds later SIGKILL, to the whole tree (AIP-45, "Lifecycle").
+receiver can write once per chunk. A line beyond LINE_LIMIT ends the run: a protocol that lost a line cannot go on. So does
+an agent that asks, and does not read the answers (INPUT_LIMIT). How an agent is asked to leave is also here: end of input
+first (most real agents leave within two seconds of it), then SIGTERM, five seconds later SIGKILL, to the whole tree
+(AIP-45, "Lifecycle").
 
 `Transport` is what a link needs of a process; `operable.host.http.transport` has another.
 """
@@ -20,6 +21,9 @@ from operable.wire.lines import LineSplitter
 
 # The longest line that real agents were seen to print is 561 KB; a replayed conversation with images is tens of MB.
 LINE_LIMIT = 32 * 1024 * 1024
+# What may wait for an agent that does not read its input; a single message may be longer.
+INPUT_LIMIT = 32 * 1024 * 1024
+INPUT_MESSAGES = 10_000
 # Real agents leave within 0.5 s (most) to 2 s of the end of their input.
 EOF_GRACE = 2.0
 TERM_GRACE = 5.0
@@ -34,7 +38,7 @@ class Transport(Protocol):
     """Where lines come from and go to, and how that ends."""
 
     end: ChildEnd | None
-    too_long: str | None
+    fault: tuple[str, str] | None  # why the host ended it: a code and a text
 
     @property
     def pid(self) -> int: ...
@@ -63,7 +67,7 @@ class Process:
         term_grace: float = TERM_GRACE,
     ) -> None:
         self.end: ChildEnd | None = None
-        self.too_long: str | None = None
+        self.fault: tuple[str, str] | None = None
         self._on_lines = on_lines
         self._on_end = on_end
         self._splitter = LineSplitter(line_limit)
@@ -83,8 +87,15 @@ class Process:
         return self._child.pid
 
     def write(self, data: bytes) -> None:
-        if data and self._child.stdin is not None:
-            self._child.stdin.write(data)
+        stdin = self._child.stdin
+        if not data or stdin is None:
+            return
+        if stdin.backlog > INPUT_LIMIT or stdin.waiting >= INPUT_MESSAGES:
+            self._fail(
+                "input_not_read", f"the agent does not read its input: {stdin.backlog:,} bytes wait for it"
+            )
+        else:
+            stdin.write(data)
 
     def pause(self) -> None:
         """Read no more for now: the agent blocks in its next write once the pipe is full."""
@@ -126,9 +137,13 @@ class Process:
         lines = self._splitter.feed(chunk)
         if lines:
             self._on_lines(lines)
-        if self._splitter.error is not None and self.too_long is None:
-            self.too_long = str(self._splitter.error)
-            self.kill("line too long")
+        if self._splitter.error is not None:
+            self._fail("line_too_long", str(self._splitter.error))
+
+    def _fail(self, code: str, text: str) -> None:
+        if self.fault is None:
+            self.fault = (code, text)
+            self.kill(code.replace("_", " "))
 
     def _silent(self) -> None:
         asyncio.get_running_loop().call_later(SILENT_GRACE, self._end_silent)
