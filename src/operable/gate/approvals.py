@@ -116,6 +116,7 @@ class ApprovalQueue:
         self._open: dict[str, tuple[Ask, asyncio.Future[Decision]]] = {}
         self._damaged: set[str] = set()  # questions with an answer that could be neither read nor moved
         self.on_damaged: Callable[[str, str], object] = lambda _ask_id, _text: None
+        self.on_change: Callable[[], object] = lambda: None  # a question is open, or no longer
         self._poll: asyncio.TimerHandle | None = None
 
     @property
@@ -143,6 +144,7 @@ class ApprovalQueue:
             raise _unwritable("a question", ask.id, error) from error
         self._open[ask.id] = (ask, asyncio.get_running_loop().create_future())
         self._watch()
+        self.on_change()
 
     async def wait(self, ask_id: str) -> Decision:
         """Until it is answered: by `answer`, by the callback, from another process, or the denial when time is over."""
@@ -248,6 +250,7 @@ class ApprovalQueue:
         if not self._open and self._poll is not None:
             self._poll.cancel()
             self._poll = None
+        self.on_change()
 
 
 def pending_asks(session_folder: str) -> list[Ask]:

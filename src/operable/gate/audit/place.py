@@ -21,6 +21,7 @@ class _Begun(msgspec.Struct):
     """What of a session's meta.json says that it had an agent."""
 
     protocol: str = ""
+    cwd: str = ""
 
 
 _DECODER = msgspec.json.Decoder(_Begun)
@@ -53,21 +54,33 @@ def workspace_audit(
 
 
 def count_begun(folder: str) -> int:
-    """How many sessions of a workspace's folder had an agent: each of them is in the chain, for that is written first."""
-    sessions = os.path.join(folder, "sessions")
-    try:
-        names = os.listdir(sessions)
-    except (FileNotFoundError, NotADirectoryError):
-        return 0
-    return sum(_had_agent(os.path.join(sessions, name, "meta.json")) for name in names)
+    """How many sessions of a workspace had an agent: each of them is in the chain, for that is written first.
+
+    `folder` is the workspace's own; sessions of it that a daemon started are beside it, in the bucket of a slug.
+    """
+    root, own = os.path.split(folder)
+    return sum(_had_agent(os.path.join(root, name, "sessions"), own) for name in _listed(root))
 
 
-def _had_agent(path: str) -> bool:
+def _had_agent(sessions: str, own: str) -> int:
+    metas = (_begun(os.path.join(sessions, name, "meta.json")) for name in _listed(sessions))
+    is_own = os.path.basename(os.path.dirname(sessions)) == own
+    return sum(bool(meta.protocol) and (is_own or workspace_slug(meta.cwd) == own) for meta in metas)
+
+
+def _begun(path: str) -> _Begun:
     try:
         with open(path, "rb") as file:
-            return bool(_DECODER.decode(file.read()).protocol)
+            return _DECODER.decode(file.read())
     except (OSError, msgspec.MsgspecError):
-        return False  # it is being made at this moment, or it is not ours
+        return _Begun()  # it is being made at this moment, or it is not ours
+
+
+def _listed(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _root(root: str | None) -> str:

@@ -61,8 +61,10 @@ class Budget:
         self._clock = clock
         self._started = clock()
         self._used: dict[str, float] = {TURNS: 0, TOKENS: 0, USD: 0.0}
-        self._turn_tokens = 0.0
+        self._turn_tokens = (0, 0)  # of the running turn: in, out
         self._session_cost = 0.0
+        self.tokens_in = self.tokens_out = 0
+        self.context = (0, 0)  # tokens in the window of the model, its size
         self.unreported = True
 
     @property
@@ -90,15 +92,14 @@ class Budget:
 
     def turn_began(self) -> None:
         self._used[TURNS] += 1
-        self._turn_tokens = 0.0
+        self._turn_tokens = (0, 0)
 
     def report(self, event: UsageUpdate) -> None:
         """What the agent says in the middle of a turn: totals of the turn for tokens, of the session for money."""
         self.unreported = False
-        tokens = float(event.tokens_in + event.tokens_out)
-        if tokens > self._turn_tokens:
-            self._used[TOKENS] += tokens - self._turn_tokens
-            self._turn_tokens = tokens
+        self._count(event.tokens_in, event.tokens_out)
+        if event.used or event.size:
+            self.context = event.used, event.size
         if event.cost is not None and event.cost > self._session_cost:
             self._used[USD] += event.cost - self._session_cost
             self._session_cost = event.cost
@@ -108,11 +109,28 @@ class Budget:
         if event.usage is None:
             return
         self.unreported = False
-        tokens = float(event.usage.input_tokens + event.usage.output_tokens)
-        self._used[TOKENS] += max(0.0, tokens - self._turn_tokens)
-        self._turn_tokens = 0.0
+        self._count(event.usage.input_tokens, event.usage.output_tokens)
+        self._turn_tokens = (0, 0)
         if event.usage.cost_usd is not None and self._session_cost == 0.0:
             self._used[USD] += event.usage.cost_usd
+
+    def _count(self, tokens_in: int, tokens_out: int) -> None:
+        """Totals of the running turn: what they exceed the last ones by is new."""
+        before = self._turn_tokens
+        self._turn_tokens = max(before[0], tokens_in), max(before[1], tokens_out)
+        self.tokens_in += self._turn_tokens[0] - before[0]
+        self.tokens_out += self._turn_tokens[1] - before[1]
+        self._used[TOKENS] = float(self.tokens_in + self.tokens_out)
+
+    def account(self) -> dict[str, Any]:
+        """What was used so far, as fields of a session's meta data."""
+        return {
+            "tokens_in": self.tokens_in,
+            "tokens_out": self.tokens_out,
+            "cost_usd": self._used[USD] or None,
+            "context_used": self.context[0],
+            "context_size": self.context[1],
+        }
 
 
 """What is done, and with what, once the event that caused it is in the log."""
@@ -143,6 +161,7 @@ class SessionContext:
     methods: ClientMethods
     limits: Limits = field(default_factory=Limits)
     learn: Callable[[], object] = lambda: None  # called before each turn
+    on_change: Callable[[], object] = lambda: None  # a turn begins or ends, a question comes or goes, the end
     machine: TurnMachine = field(default_factory=TurnMachine)
     link: AgentLink = field(init=False)
     ready: asyncio.Future[None] = field(init=False)  # the end of the handshake
@@ -185,6 +204,10 @@ class SessionContext:
             self._collapse(problem)
         except Exception as error:  # noqa: BLE001 - what is not known must end the session too
             self._collapse(self._failed(error))
+
+    def changed(self) -> None:
+        """A turn began or ended, a question came or went, or the session is over."""
+        self.on_change()
 
     def fail(self, code: str, text: str) -> e.AgentError:
         """An error event, with what the agent said on stderr."""
@@ -246,3 +269,4 @@ class SessionContext:
         except Fail as problem:  # the next process that lists the sessions sees that the owner is gone
             self.failure = self.failure or problem
         self.log.close()
+        self.changed()

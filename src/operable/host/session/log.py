@@ -139,6 +139,11 @@ class SessionLog:
         self._readers.add(reader)
         return reader
 
+    def release(self, reader: "LogReader") -> None:
+        """Keep nothing in memory for this reader any more; it can go on from the file."""
+        self._readers.discard(reader)
+        self.caught_up()
+
     def sync(self) -> None:
         """Have what was written so far put on the disk, in a thread. Best effort: no caller waits for it."""
         if self.closed:

@@ -63,6 +63,30 @@ class SessionMeta(msgspec.Struct, rename="camel", omit_defaults=True):
     protocol: str = ""
     error: str | None = None
     turns: int = 0
+    ground: str = ""  # the AIP-27 reference of the folder; empty: it was started by a path
+    pinned: bool = False
+    mode: str | None = None
+    model: str | None = None
+    sandbox: str | None = None  # the provider; None: not known yet
+    worktree: str = ""  # the git worktree that was made for it
+    continues: str | None = None  # the session that it resumed or forked
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float | None = None  # None: the agent reports no cost
+    context_used: int = 0
+    context_size: int = 0
+
+
+class SessionOrigin(msgspec.Struct, frozen=True):
+    """Where a session comes from, as its starter knows it: fields of `SessionMeta`, and the folder that contains it."""
+
+    bucket: str = ""  # the part of the state that has its files; empty: the one of its workspace's path
+    ground: str = ""
+    agent_slug: str | None = None
+    parent_session_id: str | None = None
+    depth: int = 0
+    worktree: str = ""
+    continues: str | None = None
 
 
 _DECODER = msgspec.json.Decoder(SessionMeta)
@@ -131,8 +155,7 @@ class Registry:
 
     def sessions(self, *, workspace: str | None = None) -> list[SessionHome]:
         """All sessions, newest first; those whose owner is gone are marked before they are shown."""
-        slugs = [workspace_slug(workspace)] if workspace is not None else _listed(self.root)
-        found = [home for slug in slugs for home in self._in(os.path.join(self.root, slug, "sessions"))]
+        found = list(self._all(workspace))
         for home in found:
             self.recover(home)
         return sorted(found, key=lambda home: (home.meta.started_at, home.meta.id), reverse=True)
@@ -140,6 +163,14 @@ class Registry:
     def count_begun(self, workspace: str) -> int:
         """How many sessions of a workspace had an agent: each of them is in the audit chain, for that is written first."""
         return count_begun(self.workspace_folder(workspace))
+
+    def _all(self, workspace: str | None = None) -> Iterator[SessionHome]:
+        """Of a workspace: those in its folder, and those of it that were started into another bucket."""
+        own = None if workspace is None else workspace_slug(workspace)
+        for slug in _listed(self.root):
+            for home in self._in(os.path.join(self.root, slug, "sessions")):
+                if own is None or slug == own or workspace_slug(home.meta.cwd) == own:
+                    yield home
 
     def session(self, session_id: str) -> SessionHome:
         """One session; a unique beginning of its id is enough. Fail not_found/NO_SUCH_SESSION."""

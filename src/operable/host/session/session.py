@@ -61,6 +61,7 @@ class Session:
         self._answering = Answering(context, self._turns)
         self._on_close = on_close
         self._closing: asyncio.Task[None] | None = None
+        self._is_killed = False
         self._complaint = ""  # the last error that the agent reported in its protocol
 
     # --- what callers do
@@ -96,6 +97,10 @@ class Session:
     def asks(self) -> list[Ask]:
         """The questions that wait for an answer."""
         return self._context.approvals.pending
+
+    def watch(self, on_change: Callable[[], object]) -> None:
+        """Call this when a turn begins or ends, a question comes or goes, and at the end of the session."""
+        self._context.on_change = on_change
 
     async def open(self) -> None:
         """Start the agent and shake hands; Fail with the reason, and nothing left running, when that does not work."""
@@ -190,6 +195,11 @@ class Session:
             self._link.kill("cancelled")
             await closing
             raise
+
+    async def kill(self) -> None:
+        """The same because a caller wants it gone: the session ends as `killed`, however the agent takes it."""
+        self._is_killed = True
+        await self.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -323,7 +333,7 @@ class Session:
             await self._link.process.ended()  # it was asked to end, or is gone
         end = None if self._link.process is None else self._link.process.end
         forced = end is not None and (end.cause is not None or (end.status or 0) < 0)
-        self._finish(KILLED if forced else EXITED)
+        self._finish(KILLED if forced or self._is_killed else EXITED)
 
     def _leave(self) -> asyncio.Task[None]:
         """Begin to close it, once."""

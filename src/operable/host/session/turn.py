@@ -74,6 +74,10 @@ class Turn:
         if not self.over.is_set():
             await self._session.cancel()
 
+    def detach(self) -> None:
+        """The sender does not read the turn: nothing is kept in memory for it."""
+        self._session.log.release(self._reader)
+
     async def batches(self) -> AsyncIterator[list[AnyEvent]]:
         """The events in the lists in which they arrived: for a consumer that is fast."""
         while batch := await self._next():

@@ -91,6 +91,7 @@ class Turns:
         """Send the message now, or when the agent is at rest and the budget allows it."""
         self.turn, self._message = turn, message
         self.feed(TurnInput.SENT)
+        self._context.changed()
 
     def feed(self, happened: TurnInput, cause: Cause = _NO_CAUSE) -> None:
         """Do what the table says about it."""
@@ -244,8 +245,9 @@ class Turns:
         if turn is not None:
             turn.over.set()
             context.gate.record.end_turn(end, turn.text)
-        context.home.save(last_output_at=timestamp())
+        context.home.save(last_output_at=timestamp(), **context.budget.account())
         context.log.sync()
+        context.changed()
 
     def _kill(self, cause: Cause, _batch: Batch) -> None:
         code = cause.code or cause.reason

@@ -27,6 +27,7 @@ from operable.host.session.registry import (
     Registry,
     SessionHome,
     SessionMeta,
+    SessionOrigin,
     timestamp,
 )
 from operable.host.session.session import Session
@@ -54,6 +55,10 @@ class Start:
     withheld: Known = field(default_factory=Known, repr=False)  # those that the agent itself must not have
     session_id: str | None = None
     label: str | None = None
+    origin: SessionOrigin = field(default_factory=SessionOrigin)
+    mode: str | None = None
+    model: str | None = None
+    sandbox: str | None = None
     actor: str = ""
     asking: bool = True  # the agent, in the mode it was started in, asks before it changes anything
     kinds_of_mode: frozenset[str] = frozenset()  # what its mode does without asking
@@ -79,13 +84,23 @@ async def start_session(start: Start) -> Session:
     policy = start.policy
     if policy is None:
         policy = Policy(default=ASK) if start.on_ask is not None else Policy()
+    origin = start.origin
     home = registry.create(
         SessionMeta(
             session_id,
             start.agent,
-            workspace_slug(start.workspace),
+            origin.bucket or workspace_slug(start.workspace),
             start.workspace,
             label=start.label,
+            agent_slug=origin.agent_slug,
+            parent_session_id=origin.parent_session_id,
+            depth=origin.depth,
+            ground=origin.ground,
+            worktree=origin.worktree,
+            continues=origin.continues,
+            mode=start.mode,
+            model=start.model,
+            sandbox=start.sandbox,
         )
     )
     try:
@@ -145,6 +160,7 @@ def _session(
     context.approvals.on_damaged = lambda ask_id, text: context.commit(
         [Notice("answer_damaged", text, context.id, {"toolCallId": ask_id})]
     )
+    context.approvals.on_change = context.changed
     session = Session(context, lambda session: _link(start, opening, session), start.on_close)
     gate.record.begin_session(f"{start.agent} in {start.workspace}", arm=start.arm.name)
     return session

@@ -11,6 +11,7 @@ from operable.gate.policy.policy_file import load_policy
 from operable.gate.policy.rules import Policy
 from operable.host.peer import pairs
 from operable.host.session.context import Limits
+from operable.host.session.registry import SessionOrigin
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.environment import secret_values
@@ -36,6 +37,7 @@ class StartOptions:
     limits: Limits = field(default_factory=Limits)
     budget: Mapping[str, float] = field(default_factory=dict)  # turns, tokens, usd, seconds
     label: str | None = None
+    origin: SessionOrigin = field(default_factory=SessionOrigin)
     history: str = ""  # what was said before, for protocols that take it apart from the first message
     mcp_servers: tuple[Mapping[str, Any], ...] = ()
     person: Any = None  # a person who can answer setup and login questions (operable.host.launch.step.Person)

@@ -39,6 +39,7 @@ from operable.host.start.confinement import ConfinedAgent, provider
 from operable.host.start.options import StartOptions, resolve_options
 from operable.host.start.own_permissions import refuse_own_permissions
 from operable.host.start.placement import (
+    NONE,
     LoginFiles,
     Placing,
     choose_sandbox,
@@ -122,6 +123,7 @@ async def _start(
         withheld=confined.withheld,
         confine=confined.command,
         seen_as=confined.cwd,
+        sandbox=NONE if is_unconfined(confined.provider) else confined.provider,
         home=_home_of(confined, {**ready.env, **chosen.env, **wanted.env}),
         home_at=wanted.home or "",
         on_close=confined.close,
@@ -191,6 +193,9 @@ def _common(
         budget=budget_of(manifest, wanted),
         session_id=session_id,
         label=wanted.label,
+        origin=wanted.origin,
+        mode=wanted.mode,
+        model=wanted.model,
         asking=expects_asks(manifest, arm, wanted.mode),
         kinds_of_mode=kinds_of_mode(manifest, wanted.mode),
         registry=registry,

@@ -1,0 +1,1 @@
+"""The sessions of the daemon, without HTTP: registry, prompts, workspaces, grounds, delegation, worktrees, recovery."""

@@ -1,0 +1,420 @@
+"""All sessions that this user has, and those of this process to work with: spawn, prompt, interrupt, kill, read.
+
+Theory of operation. A session that this process started is live here: prompts, interrupts and ends go to it directly. Every
+other one (of another process, or ended) is read from its files, which `operable.host.session` writes; nothing is kept
+twice. Methods belong to one event loop. `on_change` is called with the id of a session when what its view says about it
+may have changed; a caller that is slow must only take a note.
+
+Statuses are those of AIP-46 (starting, running, then exited, killed or error). An interrupt is not a transition.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import field, replace
+from typing import Final, NamedTuple
+
+from operable.gate.policy.rules import Policy
+from operable.host.session.link import check_message
+from operable.host.session.log_files import FileCursor, Record
+from operable.host.session.registry import ALIVE, Registry, SessionHome, SessionOrigin
+from operable.host.session.session import Session
+from operable.host.session.transcript import Said, quoted
+from operable.host.start.assembly import new_session_id
+from operable.host.start.options import StartOptions
+from operable.kernel.data_class import dataclass
+from operable.kernel.errors import Fail
+from operable.manifest.kinds.agent import AgentBinding
+from operable.serve.session import spawn as starts
+from operable.serve.session.delegation import MAX_CHILDREN, MAX_DEPTH, Delegator, require
+from operable.serve.session.ground import Ground, nested_ground, root_ground
+from operable.serve.session.prompt_queue import PromptQueue, QueuedPrompt, queued_prompts
+from operable.serve.session.spawn import SpawnRequest
+from operable.serve.session.view import Glances, SessionView, view_of
+from operable.serve.session.workspaces import WorkspaceList, Workspaces
+
+# Live at a time. Each is an agent process; a machine that carries more has its limit raised by its owner.
+AT_MOST: Final = 500
+PAGE: Final = 100
+PAGE_LIMIT: Final = 1000
+
+
+class PromptReceipt(NamedTuple):
+    """What became of a prompt: sent, or waiting under an id."""
+
+    id: str
+    queued: str | None = None
+
+
+class SessionListing(NamedTuple):
+    """Sessions, newest first; `next_cursor` goes on behind the last one."""
+
+    sessions: list[SessionView]
+    next_cursor: str | None = None
+
+
+class LogPage(NamedTuple):
+    """Records behind a cursor; `last_id` goes on behind them."""
+
+    events: list[Record]
+    last_id: int
+
+
+RecordBatch = list[Record]
+
+
+@dataclass(slots=True)
+class LiveSession:
+    """A session of this process, with what the gate and the queue need."""
+
+    session: Session
+    queue: PromptQueue
+    options: StartOptions
+    ground: Ground
+    binding: AgentBinding | None = None
+    history: list[Said] = field(default_factory=list)  # quoted before the first prompt
+    sending: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class SessionRegistry:
+    """The sessions of a daemon. `url` is where its agents reach it; `policy` gives the rules of sessions that name none."""
+
+    def __init__(
+        self,
+        state: str | None = None,
+        *,
+        workspaces: Workspaces | None = None,
+        policy: Callable[[], Policy | None] = lambda: None,
+        find_adapter: starts.FindAdapter = starts.find_adapter,
+        url: str = "",
+        here: str | None = None,
+        at_most: int = AT_MOST,
+        max_depth: int = MAX_DEPTH,
+        max_children: int = MAX_CHILDREN,
+    ) -> None:
+        self.homes = Registry(state)
+        self.workspaces = workspaces or Workspaces()
+        self.url = url
+        self.on_change: Callable[[str], object] = lambda _session_id: None
+        self._policy = policy
+        self._find_adapter = find_adapter
+        self._here = here or os.getcwd()
+        self._at_most = at_most
+        self._max_depth, self._max_children = max_depth, max_children
+        self._live: dict[str, LiveSession] = {}
+        self._starting: dict[str, int] = {}  # by the session that asks; "": no session asks
+        self._tokens: dict[str, str] = {}  # hash -> session id
+        self._glances = Glances()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # --- making
+
+    async def spawn(
+        self, request: SpawnRequest, *, caller: str | None = None, continues: str | None = None
+    ) -> SessionView:
+        """Start a session. `caller` is the session that was authenticated; None: a person or a program with a token.
+
+        Fail says what is missing or refused, before a process is made. The first prompt is sent before it returns.
+        """
+        if request.prompt is not None:
+            check_message("", request.prompt)
+        parent = None if caller is None else self._live_here(caller)
+        if parent is not None:
+            require(self.delegator(parent), request.agent, starts.known_agents())
+        with self._place_for(caller or ""):
+            live = await self._start(request, parent, continues)
+        session_id = live.session.id
+        if request.prompt is not None:
+            await self.prompt(session_id, request.prompt)
+        return self._view(live.session.home, warnings=live.ground.warnings)
+
+    async def _start(
+        self, request: SpawnRequest, parent: LiveSession | None, continues: str | None
+    ) -> LiveSession:
+        known = self.workspaces.list()
+        if parent is None:
+            ground = root_ground(known, ground=request.ground, cwd=request.cwd, here=self._here)
+            chosen = starts.root_options(request, ground.path, self._policy())
+        else:
+            ground = nested_ground(known, ground=request.ground, cwd=request.cwd, parent=parent.ground)
+            chosen = starts.nested_options(request, ground.path, parent.options)
+        binding = None if request.agent is None else starts.load_agent(request.agent)
+        adapter = starts.adapter_of(request, binding, nested=parent is not None)
+        handle = self._find_adapter(adapter, ground.path)
+        session_id, (token, hashed) = new_session_id(), starts.new_token()
+        options = replace(
+            starts.with_home(handle, starts.bound_options(chosen, binding)),
+            session_id=session_id,
+            env={starts.TOKEN_VARIABLE: token, **({starts.URL_VARIABLE: self.url} if self.url else {})},
+            origin=SessionOrigin(
+                bucket=ground.bucket,
+                ground=ground.ref,
+                agent_slug=request.agent,
+                parent_session_id=None if parent is None else parent.session.id,
+                depth=0 if parent is None else parent.session.home.meta.depth + 1,
+                continues=continues,
+            ),
+        )
+        self._tokens[hashed] = session_id  # an agent may call before its handshake ends
+        try:
+            session = await handle.start(options)
+        except BaseException:
+            self._tokens.pop(hashed, None)
+            raise
+        live = LiveSession(session, PromptQueue(session.home.folder), options, ground, binding)
+        self._live[session_id] = live
+        session.watch(lambda: self._changed(session_id, hashed))
+        starts.keep_request(session.home.folder, request)
+        self._changed(session_id, hashed)
+        return live
+
+    @contextmanager
+    def _place_for(self, caller: str) -> Iterator[None]:
+        """Sessions that are being started count, so that two at once do not get the last place both."""
+        if len(self._live) + sum(self._starting.values()) >= self._at_most:
+            text = f"{self._at_most} sessions run already"
+            raise Fail("temporary", "TOO_MANY_SESSIONS", text, hint="end one that is not needed")
+        self._starting[caller] = self._starting.get(caller, 0) + 1
+        try:
+            yield
+        finally:
+            self._starting[caller] -= 1
+
+    def delegator(self, live: LiveSession) -> Delegator:
+        """What the delegation gate knows of a session; the same for a spawn and for introspection."""
+        meta, binding = live.session.home.meta, live.binding
+        children = sum(each.session.home.meta.parent_session_id == meta.id for each in self._live.values())
+        return Delegator(
+            meta.id,
+            meta.agent_slug,
+            frozenset(binding.delegates_to if binding else ()),
+            meta.depth,
+            children + self._starting.get(meta.id, 0),
+            _least(self._max_depth, binding.max_depth if binding else None),
+            _least(self._max_children, binding.max_children if binding else None),
+        )
+
+    def authenticate(self, token: str) -> str | None:
+        """The session that a token belongs to, if it lives; None for any other text."""
+        return self._tokens.get(starts.token_hash(token))
+
+    # --- looking
+
+    def get(self, session_id: str) -> SessionView:
+        """Fail not_found/NO_SUCH_SESSION."""
+        return self._view(self._home(session_id))
+
+    def list(
+        self,
+        *,
+        workspace: str | None = None,
+        status: str | None = None,
+        q: str = "",
+        limit: int = PAGE,
+        cursor: str | None = None,
+    ) -> SessionListing:
+        """Sessions, newest first. `status` is a status or a state; `q` are words that name, agent, folder or line have."""
+        words = q.lower().split()
+        found: list[SessionView] = []
+        limit = max(1, min(limit, PAGE_LIMIT))
+        known = self.workspaces.list()
+        for home in self.homes.sessions():
+            if cursor is not None and f"{home.meta.started_at} {home.meta.id}" >= cursor:
+                continue
+            view = self._view(home, known)
+            if workspace is not None and view.workspace_slug != workspace:
+                continue
+            if status is not None and status not in (view.status, view.state):
+                continue
+            if words and not all(word in _text(view) for word in words):
+                continue
+            if len(found) == limit:
+                return SessionListing(found, f"{found[-1].started_at} {found[-1].id}")
+            found.append(view)
+        return SessionListing(found)
+
+    def events(self, session_id: str, after: int = 0, limit: int = PAGE_LIMIT) -> LogPage:
+        """A page of the log."""
+        cursor = FileCursor(self._home(session_id).folder, max(0, after))
+        found: list[Record] = []
+        try:
+            while len(found) < limit and (batch := cursor.read()):
+                found += batch
+        finally:
+            cursor.close()
+        found = found[: max(1, limit)]
+        return LogPage(found, found[-1].id if found else after)
+
+    async def reader(self, session_id: str, after: int = 0) -> AsyncIterator[RecordBatch]:
+        """The log behind a cursor, as it grows, until the session has ended. A reader that is slow delays no other."""
+        live = self._live.get(session_id)
+        if live is not None:
+            async for batch in live.session.log.reader(after).batches():
+                yield batch
+            return
+        async for record in self.homes.follow(self._home(session_id), after):
+            yield [record]
+
+    def _view(
+        self, home: SessionHome, known: WorkspaceList | None = None, warnings: tuple[str, ...] = ()
+    ) -> SessionView:
+        live = self._live.get(home.meta.id)
+        meta = home.meta
+        return view_of(
+            home if live is None else live.session.home,
+            self._glances.of(home.folder),
+            bucket=(known or self.workspaces.list()).bucket(meta.workspace_slug, meta.cwd),
+            session=None if live is None else live.session,
+            queued=None if live is None else len(live.queue),
+            warnings=warnings,
+        )
+
+    def _home(self, session_id: str) -> SessionHome:
+        live = self._live.get(session_id)
+        return live.session.home if live is not None else self.homes.session(session_id)
+
+    def _live_here(self, session_id: str) -> LiveSession:
+        live = self._live.get(session_id)
+        if live is not None:
+            return live
+        meta = self.homes.session(session_id).meta
+        if meta.status in ALIVE:
+            text = f"the session belongs to another process ({meta.pid})"
+            raise Fail("conflict", "SESSION_ELSEWHERE", text, target=session_id)
+        raise Fail(
+            "conflict",
+            "SESSION_ENDED",
+            f"the session has ended ({meta.status})",
+            target=session_id,
+            hint="resume it",
+        )
+
+    # --- working with one
+
+    async def prompt(
+        self, session_id: str, text: str, *, interrupt: bool = False, queue: bool = False, by: str = ""
+    ) -> PromptReceipt:
+        """Send a prompt. While a turn runs: Fail conflict/TURN_RUNNING, unless it is to interrupt or to wait."""
+        live = self._live_here(session_id)
+        if interrupt and queue:
+            raise Fail("usage", "PROMPT_AMBIGUOUS", "a prompt interrupts or waits, not both")
+        check_message(session_id, text)
+        if queue and (live.session.running or live.sending.locked() or live.queue):
+            return PromptReceipt(session_id, self._enqueue(live, text, by).id)
+        async with live.sending:
+            try:
+                if interrupt:
+                    await live.session.cancel()
+                self._send(live, text)
+            finally:
+                self._soon(session_id)
+        return PromptReceipt(session_id)
+
+    async def interrupt(self, session_id: str) -> bool:
+        """End the running turn; True if one ran. The session goes on, and so does its queue."""
+        return await self._live_here(session_id).session.cancel()
+
+    async def kill(self, session_id: str) -> None:
+        """End a session, and those that it started. One that has ended already stays as it is."""
+        home = self._home(session_id)
+        live = self._live.get(home.meta.id)
+        if live is None:
+            if home.meta.status in ALIVE:
+                self._live_here(home.meta.id)  # raises: it is another process's
+            return
+        children = [
+            each for each in self._live.values() if each.session.home.meta.parent_session_id == home.meta.id
+        ]
+        await asyncio.gather(live.session.kill(), *(self.kill(child.session.id) for child in children))
+
+    def forget(self, session_id: str) -> None:
+        """Remove a session that has ended, with its log and queue. Fail conflict/SESSION_RUNNING."""
+        self.homes.forget(self._home(session_id))
+        self.on_change(session_id)
+
+    def change(self, session_id: str, *, label: str | None = None, pinned: bool | None = None) -> SessionView:
+        """Rename or pin a session that this process runs, or that has ended."""
+        home = self._home(session_id)
+        if home.meta.status in ALIVE and home.meta.id not in self._live:
+            self._live_here(home.meta.id)
+        changes = {"label": label, "pinned": pinned}
+        home.save(**{name: value for name, value in changes.items() if value is not None})
+        self.on_change(home.meta.id)
+        return self._view(home)
+
+    def queued(self, session_id: str) -> "tuple[QueuedPrompt, ...]":
+        """The prompts that wait."""
+        home = self._home(session_id)
+        live = self._live.get(home.meta.id)
+        return tuple(queued_prompts(home.folder) if live is None else live.queue.prompts)
+
+    def unqueue(self, session_id: str, prompt_id: str) -> QueuedPrompt:
+        """Take a prompt back before it is sent. Fail not_found/NO_SUCH_PROMPT."""
+        prompt = self._live_here(session_id).queue.remove(prompt_id)
+        self.on_change(session_id)
+        return prompt
+
+    async def aclose(self) -> None:
+        """End every session of this process."""
+        await asyncio.gather(*(live.session.close() for live in list(self._live.values())))
+        await asyncio.gather(*self._tasks)
+
+    # --- what happens by itself
+
+    def _send(self, live: LiveSession, text: str) -> None:
+        history, live.history = live.history, []
+        try:
+            live.session.send(quoted(history, text) if history else text).detach()
+        except Fail:
+            live.history = history
+            raise
+
+    def _enqueue(self, live: LiveSession, text: str, by: str) -> QueuedPrompt:
+        prompt = live.queue.put(text, by)
+        self.on_change(live.session.id)
+        self._soon(live.session.id)  # the turn may have ended meanwhile
+        return prompt
+
+    def _changed(self, session_id: str, hashed: str) -> None:
+        live = self._live.get(session_id)
+        if live is not None and live.session.status not in ALIVE:
+            del self._live[session_id]
+            self._tokens.pop(hashed, None)
+        elif live is not None:
+            self._soon(session_id)
+        self.on_change(session_id)
+
+    def _soon(self, session_id: str) -> None:
+        live = self._live.get(session_id)
+        if live is not None and live.queue and not live.session.running:
+            asyncio.get_running_loop().call_soon(self._next_prompt, session_id)
+
+    def _next_prompt(self, session_id: str) -> None:
+        """The oldest prompt that waits, if the session is free for it."""
+        live = self._live.get(session_id)
+        prompt = None if live is None else live.queue.first
+        if live is None or prompt is None or live.session.running or live.sending.locked():
+            return
+        try:
+            self._send(live, prompt.text)
+        except Fail:
+            return  # the session is ending: the prompt stays in its queue
+        live.queue.sent(prompt)
+
+
+def _least(limit: int, own: int | None) -> int:
+    return limit if own is None else min(limit, own)
+
+
+def _text(view: SessionView) -> str:
+    parts = (
+        view.id,
+        view.label,
+        view.adapter_slug,
+        view.agent_slug,
+        view.cwd,
+        view.workspace_slug,
+        view.last_line,
+    )
+    return " ".join(part for part in parts if part).lower()
