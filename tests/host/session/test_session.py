@@ -361,7 +361,7 @@ def test_an_agent_with_endless_questions_keeps_few_of_them_open_and_is_ended(tmp
     assert chain.read_text().count(reason) == OPEN_CALLS + 1 - OPEN_QUESTIONS
     assert [event.error.code for event in found if isinstance(event, AgentError)] == ["too_many_calls"]
     assert tags(found).count("turn-end") == 1
-    assert talk.approvals == []
+    assert talk.asks == []
 
 
 def test_a_question_is_denied_when_nothing_was_said_and_the_turn_goes_on(tmp_path):
