@@ -24,6 +24,7 @@ PACKAGES = {
     "bwrap": "bubblewrap",
     "cargo": "cargo",
     "cc": "gcc",
+    "chromium": "chromium",
     "curl": "curl",
     "dbus-daemon": "dbus-daemon",
     "docker": "docker.io",
