@@ -74,7 +74,8 @@ def test_what_the_protocol_selects_is_said_in_the_agents_own_words(name, mode, s
 AGENTS = sorted(
     name
     for name in PINS
-    if name not in {"node", "mcp-inspector", "skills-ref", "pi"} and not name.startswith("cloud-")
+    if name not in {"node", "mcp-inspector", "skills-ref", "pi", "typescript"}
+    and not name.startswith("cloud-")
 )
 
 
