@@ -17,7 +17,7 @@ from operable.engine.lifecycle.states import AttemptState
 from operable.engine.schedule.clock import Firing
 from operable.engine.store.database import open_database, prepare
 from operable.engine.store.questions import QuestionStore
-from operable.engine.store.runs import AttemptEnd, RunStore, wall_clock
+from operable.engine.store.runs import AttemptEnd, RunStore, RunTriggers, wall_clock
 from tests.engine.manifests import definitions, manifest, task, text
 from tests.engine.postgres import PostgresServer, server_programs
 
@@ -66,15 +66,18 @@ def costs(store: RunStore, server: Callable[[], float]) -> Iterable[tuple[str, t
     yield "run: request", timed(lambda n: store.request(jobs[n], RunCause.MANUAL, "x", body), COUNT)
     yield "run: start", timed(lambda n: store.start_attempt(runs[n].run_id, 1, "w"), COUNT)
     end = AttemptEnd(AttemptState.SUCCEEDED, exit_code=0)
-    yield "run: end", timed(lambda n: store.end_attempt(runs[n].run_id, 1, "w", end), COUNT)
-    yield "run: triggers", timed(lambda n: store.settle(runs[n].run_id, (), {}), COUNT)
+    none = RunTriggers((), {})
+    yield (
+        "run: end and triggers",
+        timed(lambda n: store.end_attempt(runs[n].run_id, 1, "w", end, triggers=none), COUNT),
+    )
     questions = [store.request(asking, RunCause.MANUAL, str(n), body) for n in range(COUNT)]
     kept = QuestionStore(store.database, wall_clock)
     for question, _, _ in kept.to_bind(COUNT):
         kept.bind(question, '{"files": {}}')
     answers = timed(lambda n: store.decide(questions[n].run_id, approve=True, by="bench"), COUNT)
     yield "approval: answer", answers
-    yield "poll", timed(lambda _: poll(store, kept), 2 * COUNT)
+    yield "poll", timed(lambda _: poll(store), 2 * COUNT)
 
 
 def server_time(server: PostgresServer) -> float:
@@ -93,14 +96,10 @@ def server_time(server: PostgresServer) -> float:
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def poll(store: RunStore, questions: QuestionStore) -> None:
-    """What a round of an idle worker asks."""
+def poll(store: RunStore) -> None:
+    """What every round of an idle worker asks of the store of runs."""
     store.quiet_jobs()
-    questions.to_bind()
-    store.to_expire()
-    store.to_settle()
-    store.to_wake(0)
-    store.workers()
+    store.look()
 
 
 if __name__ == "__main__":

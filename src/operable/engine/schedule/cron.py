@@ -17,6 +17,7 @@ import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
 
 from operable.flow.manifest.schedules import cron_problem
 from operable.kernel.errors import Fail
@@ -78,7 +79,13 @@ class CronSchedule:
 
     def next_after(self, moment: float) -> int | None:
         """The first tick later than this moment. Returns None if there is no such tick."""
-        return next(self.ticks_after(moment), None)
+        return _next_after(self, int(moment))
+
+
+@lru_cache(maxsize=1024)
+def _next_after(schedule: CronSchedule, moment: int) -> int | None:
+    """Many jobs have the same schedule, and are due together."""
+    return next(schedule.ticks_after(moment), None)
 
 
 def _first_wall(moment: float, zone: tzinfo) -> datetime:

@@ -1,11 +1,61 @@
-"""The jobs that are applied now, as definitions. They are read again when an apply has changed them, and only then."""
+"""The jobs that are applied now, as definitions. They are read again when an apply has changed them, and only then.
 
-from collections.abc import Mapping
+A worker may have many thousands of them, and needs a few at a time. So documents are kept as the texts that the job store
+has, in a fifth of the memory, and read when a job is asked for. What is needed of all of them, their schedules, is shared
+by those that have the same.
+"""
 
+from collections.abc import Iterator, Mapping
+from sys import intern
+
+from operable.engine.schedule.cron import CronSchedule
 from operable.engine.store.rows import Definition
-from operable.flow.scheduler.job_rows import JobReader
+from operable.flow.scheduler.job_rows import JobReader, JobRow
 from operable.flow.scheduler.job_store import open_jobs
 from operable.kernel.errors import Fail
+
+
+class _Definitions(Mapping[str, Definition]):
+    """By the job's id, in the order in which they were applied."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, JobRow] = {}
+
+    def __getitem__(self, job_id: str) -> Definition:
+        row = self.rows[job_id]
+        return Definition(row.id, row.revision, row.document(), row.manifest_digest)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class _Reading:
+    """What one reading of the job store found."""
+
+    def __init__(self) -> None:
+        self.jobs = _Definitions()
+        self.children: dict[str, list[str]] = {}
+        self.schedules: dict[str, CronSchedule] = {}
+
+    def take(self, reader: JobReader) -> int:
+        """The number of the apply that this is the state of."""
+        shared: dict[CronSchedule, CronSchedule] = {}
+        for page in reader.pages():
+            for row in page:
+                document = row.document()
+                invocation = document["invocation"]
+                # Many jobs come from one manifest, and have its digest.
+                digest = intern(row.manifest_digest)
+                self.jobs.rows[row.id] = JobRow(row.id, row.revision, row.parent_id, digest, row.text)
+                if row.parent_id is not None:
+                    self.children.setdefault(row.parent_id, []).append(row.id)
+                if document["enabled"] and invocation["mode"] != "trigger":
+                    schedule = CronSchedule(invocation["cron"], invocation["tz"])
+                    self.schedules[row.id] = shared.setdefault(schedule, schedule)
+        return reader.latest_apply()
 
 
 class AppliedJobs:
@@ -14,35 +64,35 @@ class AppliedJobs:
     def __init__(self, address: str) -> None:
         self._store = open_jobs(address)
         self._apply = -1
-        self._jobs: dict[str, Definition] = {}
-        self._children: dict[str, list[Definition]] = {}
+        self._reading = _Reading()
         self._manifests: dict[str, str] = {}
 
     @property
     def jobs(self) -> Mapping[str, Definition]:
-        return self._jobs
+        return self._reading.jobs
+
+    @property
+    def schedules(self) -> Mapping[str, CronSchedule]:
+        """Of the jobs that are enabled and have one."""
+        return self._reading.schedules
 
     def refresh(self) -> bool:
         """Read again if something was applied; whether that is so."""
         number = self._store.read(JobReader.latest_apply) or 0
         if number == self._apply:
             return False
-        jobs: dict[str, Definition] = {}
-        children: dict[str, list[Definition]] = {}
-        for row in self._store.read(JobReader.jobs) or ():
-            job = Definition(row["id"], row["revision"], row["document"], row["manifest_digest"])
-            jobs[job.job_id] = job
-            if row["parent_id"] is not None:
-                children.setdefault(row["parent_id"], []).append(job)
+        reading = _Reading()
+        # An apply may have come since: the number and the jobs are of one snapshot.
+        self._apply = self._store.read(reading.take) or 0
         self._manifests.clear()
-        self._jobs, self._children, self._apply = jobs, children, number
+        self._reading = reading
         return True
 
     def require(self, name: str) -> Definition:
         """The job of this id, or of this `workflow/task`. Raises Fail if no such job is applied."""
-        if name in self._jobs:
-            return self._jobs[name]
-        for job in self._jobs.values():
+        if name in self.jobs:
+            return self.jobs[name]
+        for job in self.jobs.values():
             source = job.document["source"]
             if name == f"{source['workflow_id']}/{source['task_id']}":
                 return job
@@ -51,7 +101,7 @@ class AppliedJobs:
         raise Fail("not_found", "JOB_NOT_FOUND", message, target=name, hint=hint)
 
     def children(self, job_id: str) -> list[Definition]:
-        return self._children.get(job_id, [])
+        return [self.jobs[child] for child in self._reading.children.get(job_id, ())]
 
     def manifest(self, digest: str) -> str:
         """The text of a manifest that a job has."""

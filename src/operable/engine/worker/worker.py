@@ -26,7 +26,6 @@ from operable.engine.lifecycle.identifiers import read_ticket, ticket_of
 from operable.engine.lifecycle.states import ENDS, AttemptState, EngineRunState
 from operable.engine.place import EnginePlace
 from operable.engine.schedule.clock import DueTicks, MissedPolicy, ScheduleClock, choose_ticks
-from operable.engine.schedule.cron import CronSchedule
 from operable.engine.store.database import Database
 from operable.engine.store.questions import QuestionStore
 from operable.engine.store.queue import move_queue
@@ -196,17 +195,14 @@ class Worker:
             return
         last, now = self._store.last_ticks(), int(time.time())
         scheduled = {
-            job_id: job
-            for job_id, job in self._jobs.jobs.items()
-            if job.policy.enabled and job.policy.trigger is None and job_id not in quiet
+            job_id: schedule for job_id, schedule in self._jobs.schedules.items() if job_id not in quiet
         }
         for job_id in self._clock.jobs() - scheduled.keys():
             self._clock.remove(job_id)
-        for job_id, job in scheduled.items():
-            invocation = job.document["invocation"]
+        for job_id, schedule in scheduled.items():
             # A job that is new, or was quiet, begins now: what it did not do before is not missed.
             begins = now if job_id in self._quiet else last.get(job_id, now)
-            self._clock.set(job_id, CronSchedule(invocation["cron"], invocation["tz"]), begins)
+            self._clock.set(job_id, schedule, begins)
         self._quiet = quiet
 
     def _fire(self, due: list[DueTicks]) -> None:

@@ -2,11 +2,30 @@
 
 import json
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from operable.flow.canonical import canonical_text
 from operable.flow.errors import FlowError
 from operable.flow.manifest.inheritance import Json
 from operable.state.database import StoreConnection
+
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class JobRow:
+    """A job as it is stored: its document is a text, which is several times smaller than what it says."""
+
+    id: str
+    revision: int
+    parent_id: str | None
+    manifest_digest: str
+    text: str
+
+    def document(self) -> Json:
+        """FlowError when it is not what an apply wrote."""
+        return _document(self.id, self.text)
 
 
 class JobReader:
@@ -22,10 +41,21 @@ class JobReader:
         found = []
         for row in rows:
             job: Json = dict(zip(names, row, strict=True))
-            job["document"] = _document(job)
+            job["document"] = _document(job["id"], job["document"])
             job["name"] = job["document"]["name"]
             found.append(job)
         return found
+
+    def pages(self) -> Iterator[list[JobRow]]:
+        """Every job in the same order, some hundreds at a time: all documents at once take much memory."""
+        last = -1
+        while rows := self.connection.execute(
+            "SELECT rowid, id, revision, parent_id, manifest_digest, document FROM jobs "
+            "WHERE rowid > ? ORDER BY rowid LIMIT ?",
+            (last, _PAGE),
+        ):
+            last = rows[-1][0]
+            yield [JobRow(*row[1:]) for row in rows]
 
     def manifest(self, digest: str) -> str:
         """The text of a manifest that a job refers to. FlowError when it is not there any more."""
@@ -93,13 +123,13 @@ class Transaction(JobReader):
         )
 
 
-def _document(job: Json) -> Json:
+def _document(job_id: str, text: str) -> Json:
     """FlowError when it is not what an apply wrote: comparing with it would say anything."""
     try:
-        found = json.loads(job["document"])
+        found = json.loads(text)
     except (ValueError, RecursionError):
         found = None
-    if not isinstance(found, dict) or not isinstance(found.get("name"), str) or found.get("id") != job["id"]:
-        message = f"The job {job['id']} in the job store is damaged: its document is not one of a job"
+    if not isinstance(found, dict) or not isinstance(found.get("name"), str) or found.get("id") != job_id:
+        message = f"The job {job_id} in the job store is damaged: its document is not one of a job"
         raise FlowError("scheduler_error", message)
     return found
