@@ -20,7 +20,10 @@ class EngineWorkerStarted(Event):
 
 
 class EngineStatus(Event):
-    """What an engine does now. `runs` counts runs by their states."""
+    """What an engine does now. `runs` counts runs by their states.
+
+    `last_gc` is when a worker has last removed old runs, and `last_gc_runs` how many those were.
+    """
 
     database: str
     workers: int
@@ -28,6 +31,8 @@ class EngineStatus(Event):
     runs: dict[str, int]
     open_questions: int
     next_tick: str | None
+    last_gc: str | None = None
+    last_gc_runs: int | None = None
 
 
 class EngineWorker(Event):

@@ -90,6 +90,8 @@ def status_text(status: EngineStatus, workers: Iterable[EngineWorker], next_tick
         f"active   {_counts(active)}",
         f"ended    {_counts(ended)}",
     ]
+    if status.last_gc_runs:
+        lines.append(f"removed  {status.last_gc_runs} old runs until {status.last_gc}")
     if not alive:
         lines.append("No worker runs. Start one: operable engine start")
     if status.open_questions:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 
 from operable.cli.engine.events import EngineJob, EngineRemoval, EngineRun
 from operable.cli.engine.options import EngineOptions
@@ -30,9 +30,10 @@ from operable.engine.place import EnginePlace
 from operable.engine.store import queries
 from operable.engine.store.database import Database
 from operable.engine.store.queue import EMBEDDED_QUEUE
-from operable.engine.store.retention import ExpiredRuns, RetentionRule, find_expired, remove_expired
+from operable.engine.store.retention import ExpiredRuns, RetentionRule, find_expired
 from operable.engine.store.rows import Definition, Run, find_definition
 from operable.engine.store.runs import RunStore, wall_clock
+from operable.engine.worker.retention import FOREVER, find_orphans, remove_runs, unlink_outputs
 from operable.flow.operation import current_folder
 from operable.flow.run.caller import Caller
 from operable.kernel.errors import Fail
@@ -40,8 +41,6 @@ from operable.tool import Change, Warn
 
 Request = Callable[[], EngineRun]
 Removal = Callable[[], EngineRemoval]
-_FOREVER = 1_000_000_000
-_FRESH = 3600.0  # seconds: an output that is being kept has no row yet
 
 
 def planned_trigger(job: str, key: str | None, options: EngineOptions) -> Iterator[Change[Request] | Warn]:
@@ -115,70 +114,50 @@ def planned_removal(
     if at_most is not None and at_most < 1:
         raise Fail("usage", "INVALID_VALUE", "--at-most must be at least 1", target="--at-most")
     place = place_of(options)
-    rule = RetentionRule(round((time.time() - age) * 1000), at_most or _FOREVER)
+    rule = RetentionRule(round((time.time() - age) * 1000), at_most or FOREVER)
     names = {job_id: str(job.document["name"]) for job_id, job in applied_jobs(place).jobs.items()}
     with reading(place) as connection:
         if connection is None:
             return
         expired = find_expired(connection, rule)
-        known = {str(name) for (name,) in connection.execute("SELECT output_path FROM attempts") if name}
     for each in expired:
         name = names.get(each.job_id, each.job_id)
         yield Change("remove", name, job_id=each.job_id, runs=each.count, ended_until=iso(each.until)).carry(
             lambda each=each, name=name: _remove_runs(place, rule, each, name)  # type: ignore[misc]  # bound now
         )
-    orphans = [] if place.is_shared else _orphans(place, known)
+    orphans = _orphans(place)
     if orphans:
         yield Change("remove", "outputs without a run", outputs=len(orphans)).carry(
             lambda: EngineRemoval(
-                job_id=None, name="outputs without a run", runs=0, outputs=_unlink(place, orphans)
+                job_id=None, name="outputs without a run", runs=0, outputs=unlink_outputs(place, orphans)
             )
         )
 
 
+def _orphans(place: EnginePlace) -> list[str]:
+    database = place.read_store()
+    if database is None:
+        return []
+    with closing(database):
+        return [name for names in find_orphans(place, database) for name in names]
+
+
 def _remove_runs(place: EnginePlace, rule: RetentionRule, expired: ExpiredRuns, name: str) -> EngineRemoval:
-    """Rows first. A crash in between leaves tickets that nothing reads, and outputs that the next one finds."""
-    database, runs, outputs = place.open_store(), 0, 0
-    try:
-        for removed in remove_expired(database, rule, expired):
-            if removed.tickets:
-                _forget(place, database, removed.tickets)
-            runs += removed.runs
-            outputs += _unlink(place, list(removed.outputs))
-    finally:
-        database.close()
+    runs = outputs = 0
+    with closing(place.open_store()) as database:
+        for part in remove_runs(
+            place, database, rule, expired, lambda names: _forget(place, database, names)
+        ):
+            runs, outputs = runs + part[0], outputs + part[1]
     return EngineRemoval(job_id=expired.job_id, name=name, runs=runs, outputs=outputs)
 
 
-def _forget(place: EnginePlace, database: Database, tickets: tuple[str, ...]) -> None:
+def _forget(place: EnginePlace, database: Database, tickets: Iterable[str]) -> None:
     """Remove tickets from the embedded queue. Another queue has a retention of its own, which its operators decide about."""
     with database.snapshot() as connection:
         queue = connection.execute("SELECT value FROM meta WHERE key = 'queue'")
     if not queue or queue[0][0] == EMBEDDED_QUEUE.identity:
         open_backend(QueueSettings(EMBEDDED, place.address, os.environ)).forget(tickets)
-
-
-def _orphans(place: EnginePlace, known: set[str]) -> list[str]:
-    """Outputs of runs whose rows are gone: the process that removed them died before it came to the files."""
-    try:
-        entries = list(os.scandir(place.output))
-    except FileNotFoundError:
-        return []
-    old = time.time() - _FRESH
-    return sorted(
-        entry.name
-        for entry in entries
-        if entry.name not in known and entry.is_file() and entry.stat().st_mtime < old
-    )
-
-
-def _unlink(place: EnginePlace, names: list[str]) -> int:
-    count = 0
-    for name in names:
-        with suppress(FileNotFoundError):  # it is on another machine
-            os.unlink(os.path.join(place.output, os.path.basename(name)))
-            count += 1
-    return count
 
 
 def written(place: EnginePlace, request: Callable[[RunStore], Run]) -> EngineRun:

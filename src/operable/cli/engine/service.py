@@ -15,14 +15,16 @@ from typing import Any, Literal
 
 from operable.cli.engine.events import EngineWorkerStarted
 from operable.cli.engine.options import EngineOptions
-from operable.cli.engine.views import is_alive, place_of, reading, shown_store
+from operable.cli.engine.views import age_of, is_alive, place_of, reading, shown_store
 from operable.engine.backend import EMBEDDED, VARIABLE
 from operable.engine.place import EnginePlace
 from operable.engine.store import queries
 from operable.engine.store.database import shown_address
 from operable.engine.store.rows import WorkerRow
+from operable.engine.worker.retention import RetentionPolicy
 from operable.engine.worker.worker import Worker, WorkerOptions
 from operable.flow.home import private_folder
+from operable.flow.manifest.schedules import cron_problem
 from operable.flow.operation import current_folder
 from operable.flow.scheduler.job_store import VARIABLE as DATABASE
 from operable.kernel.errors import Fail
@@ -35,8 +37,25 @@ _LONGEST_START = 120.0  # seconds; a loaded machine needs twenty
 _LOG_END = 1_000_000  # characters of a start that failed
 
 
-def serve(
-    engine: EngineOptions,
+def serve(engine: EngineOptions, options: WorkerOptions, context: Context) -> Iterator[EngineWorkerStarted]:
+    """One event when the worker is ready; it ends after a signal, or when nothing is left to do."""
+    place = place_of(engine)
+    service = _Service(Worker(place, options, dict(os.environ), current_folder()))
+    with service:
+        service.wait_until_ready()
+        shown = shown_address(place.address) if place.is_shared else place.address
+        if context.machine:
+            yield EngineWorkerStarted(worker_id=service.worker.worker_id, database=shown, slots=options.slots)
+        else:
+            sys.stderr.write(
+                f"operable engine start: worker {service.worker.worker_id} runs jobs of {shown}\n"
+            )
+            sys.stderr.flush()
+        service.wait()
+    context.conclude(message="Stopped.")
+
+
+def worker_options(
     *,
     slots: int,
     missed: Literal["skip", "once", "all"],
@@ -45,37 +64,39 @@ def serve(
     queue: str | None,
     move_queue: bool,
     policy: str | None,
-    context: Context,
-) -> Iterator[EngineWorkerStarted]:
-    """One event when the worker is ready; it ends after a signal, or when nothing is left to do."""
+    retention: RetentionPolicy,
+) -> WorkerOptions:
+    """The options of a worker. Raises Fail if one of them cannot be meant."""
     for name, value, least in (("--slots", slots, 1), ("--drain-s", drain, 0)):
         if value < least:
             raise Fail("usage", "INVALID_VALUE", f"{name} must be at least {least}", target=name)
     if queue == "":
         raise Fail("usage", "INVALID_VALUE", "--queue has no value", target="--queue")
-    place = place_of(engine)
-    options = WorkerOptions(
+    return WorkerOptions(
         slots=slots,
         missed=missed,
         drain=drain,
         until_idle=until_idle,
         queue=queue or os.environ.get(VARIABLE) or EMBEDDED,
         move_queue=move_queue,
+        retention=retention,
         policy=_checked(policy),
     )
-    service = _Service(Worker(place, options, dict(os.environ), current_folder()))
-    with service:
-        service.wait_until_ready()
-        shown = shown_address(place.address) if place.is_shared else place.address
-        if context.machine:
-            yield EngineWorkerStarted(worker_id=service.worker.worker_id, database=shown, slots=slots)
-        else:
-            sys.stderr.write(
-                f"operable engine start: worker {service.worker.worker_id} runs jobs of {shown}\n"
-            )
-            sys.stderr.flush()
-        service.wait()
-    context.conclude(message="Stopped.")
+
+
+def retention_policy(keep: str, at_most: int | None, cron: str) -> RetentionPolicy:
+    """What the options of retention mean. Raises Fail if one of them cannot be read."""
+    age = None if keep == "forever" else age_of(keep)
+    if age is None and keep != "forever":
+        message = f"--keep {keep} is not an age"
+        raise Fail("usage", "AGE_INVALID", message, target="--keep", hint="12h, 30d, or forever")
+    if at_most is not None and at_most < 1:
+        raise Fail("usage", "INVALID_VALUE", "--keep-at-most must be at least 1", target="--keep-at-most")
+    problem = cron_problem(cron)
+    if problem is not None:
+        wrong = f"--gc-cron {cron} is not a schedule: {problem}"
+        raise Fail("usage", "INVALID_VALUE", wrong, target="--gc-cron", hint="17 3 * * *")
+    return RetentionPolicy(keep=None if age is None else float(age), at_most=at_most, cron=cron)
 
 
 def serve_detached(

@@ -81,6 +81,7 @@ def shown_status(place: EnginePlace, context: Context) -> Iterator[EngineStatus 
         counts = {} if connection is None else queries.count_states(connection)
         questions = 0 if connection is None else len(queries.open_questions(connection))
         pauses = {} if connection is None else queries.job_pauses(connection)
+        removal = None if connection is None else queries.last_removal(connection)
     shown = [_shown_worker(place, worker) for worker in workers]
     tick = min(
         (tick for job in jobs.values() if job.job_id not in pauses and (tick := next_tick(job)) is not None),
@@ -93,6 +94,8 @@ def shown_status(place: EnginePlace, context: Context) -> Iterator[EngineStatus 
         runs=counts,
         open_questions=questions,
         next_tick=None if tick is None else iso(tick * 1000),
+        last_gc=None if removal is None else iso(removal[0] * 1000),
+        last_gc_runs=None if removal is None else removal[1],
     )
     if context.machine:
         yield status

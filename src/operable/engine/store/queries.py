@@ -1,5 +1,6 @@
 """Questions about the store that change nothing. They need no backend and no worker."""
 
+import json
 import os
 from dataclasses import dataclass
 
@@ -189,3 +190,10 @@ def find_conversation(connection: StoreConnection, agent: str, key: str) -> str 
         "SELECT agent_session_id FROM conversations WHERE agent = ? AND key = ?", (agent, key)
     )
     return str(rows[0][0]) if rows else None
+
+
+def last_removal(connection: StoreConnection) -> tuple[int, int] | None:
+    """When a worker has last removed old runs, in seconds, and how many. Returns None before the first night has ended."""
+    rows = connection.execute("SELECT value FROM meta WHERE key = 'gc'")
+    noted = json.loads(rows[0][0]) if rows else {}
+    return (int(noted["ended"]), int(noted["runs"])) if "ended" in noted else None

@@ -6,7 +6,7 @@ job is a row of its own, and of a run that a request made the row stays, because
 Definitions and manifests stay: they are shared, and grow with what is applied, not with what runs.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from operable.engine.lifecycle.identifiers import ticket_of
@@ -74,6 +74,21 @@ def remove_expired(database: Database, rule: RetentionRule, expired: ExpiredRuns
                 return
             removed = _remove(connection, rows)
         yield removed
+
+
+def find_kept(connection: StoreConnection, run_ids: Collection[str]) -> set[str]:
+    """The names of the outputs of these runs."""
+    marks = ", ".join("?" for _ in run_ids)
+    rows = connection.execute(
+        f"SELECT output_path FROM attempts WHERE run_id IN ({marks}) AND output_path IS NOT NULL",  # noqa: S608
+        list(run_ids),
+    )
+    return {str(name) for (name,) in rows}
+
+
+def remove_workers(connection: StoreConnection, before: int) -> None:
+    """Remove the rows of workers that ended before then; attempts keep their names."""
+    connection.execute("DELETE FROM workers WHERE ended_at < ?", (before,))
 
 
 def _remove(connection: StoreConnection, rows: list[tuple[str, str, int]]) -> RemovedRuns:

@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from operable import __version__
@@ -38,6 +38,7 @@ from operable.engine.worker.definitions import AppliedJobs
 from operable.engine.worker.deliveries import Deliveries
 from operable.engine.worker.inputs import AttemptInputs
 from operable.engine.worker.lease import GRACE, Bell, FileLease, Lease, PostgresLease
+from operable.engine.worker.retention import NightlyRemoval, RetentionPolicy
 from operable.flow.errors import FlowError
 from operable.flow.run.caller import Caller
 from operable.flow.run.triggers import condition_holds, is_immediate
@@ -63,6 +64,7 @@ class WorkerOptions:
     move_queue: bool = False  # from another queue to this one
     drain: float = 30.0  # seconds that running attempts have when the worker stops
     until_idle: bool = False  # stop when no run can go on without a person or a later time
+    retention: RetentionPolicy = field(default_factory=RetentionPolicy)
     policy: str | None = None  # rules for agents; without it, everything that they ask for is a question
 
 
@@ -106,6 +108,9 @@ class Worker:
                 if self._place.is_shared
                 else FileLease(self._place.workers)
             )
+            self._removal = NightlyRemoval(
+                self._place, database, self._options.retention, self._backend.forget
+            )
             self._work(on_ready)
         finally:
             self._backend.stop(timeout=5)
@@ -136,7 +141,7 @@ class Worker:
         self._drain()
 
     def _is_idle(self) -> bool:
-        return not self._store.has_work() and not self._deliveries.is_busy
+        return not self._store.has_work() and not self._deliveries.is_busy and not self._removal.is_busy
 
     def stop(self) -> None:
         """End after the running attempts. A second call ends those also."""
@@ -178,6 +183,7 @@ class Worker:
                 self._settle(run, self._store.last_output(run.run_id, self._place.output))
             if wanted.deliver:
                 self._deliveries.look()
+            self._removal.look(time.time())
             self._cancelled = frozenset(self._store.to_stop(self.worker_id)) if self._running else frozenset()
             self._take_over()
             self._note_seen()
@@ -277,6 +283,7 @@ class Worker:
         while self._running:  # bounded: their process trees are being ended
             time.sleep(0.05)
         self._deliveries.close(max(0.0, ends - time.monotonic()))
+        self._removal.close(_LONGEST_PAUSE)
         self._insist(lambda: self._store.see(self.worker_id, leaving=True))
 
     # -- attempts, in the backend's threads

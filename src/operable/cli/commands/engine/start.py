@@ -1,7 +1,8 @@
 """`operable engine start`: a worker that runs the applied jobs, until it is stopped.
 
 It fires schedules, executes tasks, answers questions whose time is over, and takes over from workers that died. Any number
-of workers may run for one home on one machine, and on several machines with `--database`. SIGTERM and Ctrl-C let running
+of workers may run for one home on one machine, and on several machines with `--database`. Once a night one of them removes
+runs that ended longer ago than `--keep`. SIGTERM and Ctrl-C let running
 tasks finish for `--drain-s` seconds; a second signal ends them.
 """
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         "engine start",
         "engine start --detach",
         "engine start --slots 20 --missed skip",
+        "engine start --keep 7d --keep-at-most 1000",
         "engine start --until-idle --output jsonl",
         "engine start --database postgresql://ops@db/flows",
         "engine start --queue temporal://localhost:7233/default",
@@ -41,6 +43,9 @@ def start(
     queue: str | None = None,
     move_queue: bool = False,
     policy: str | None = None,
+    keep: str = "30d",
+    keep_at_most: int | None = None,
+    gc_cron: str = "17 3 * * *",
     engine: EngineOptions,
     context: Context,
 ) -> Iterator[EngineWorkerStarted]:
@@ -54,17 +59,23 @@ def start(
     queue: temporal://HOST:PORT/NAMESPACE for tickets in Temporal; else OPERABLE_QUEUE, or the database of the store
     move_queue: take the runs of another queue to this one; refused while a worker runs
     policy: a policy file for the agents of prompts; without it, what they ask for is a question for you
+    keep: how long ended runs are kept: 12h, 30d, or forever
+    keep_at_most: also remove ended runs of a job beyond the newest so many
+    gc_cron: when old runs are removed, in UTC; the workers of a store do it once
     """
-    from operable.cli.engine.service import serve, serve_detached
+    from operable.cli.engine.service import retention_policy, serve, serve_detached, worker_options
+
+    retention = retention_policy(keep, keep_at_most, gc_cron)
 
     if detach:
         if until_idle or move_queue:
             raise Fail("usage", "OPTIONS_CONFLICT", "--detach is for a worker that stays", target="--detach")
         words = ["--slots", str(slots), "--missed", missed, "--drain-s", str(drain_s)]
         words += [*(["--queue", queue] if queue else []), *(["--policy", policy] if policy else [])]
+        words += ["--keep", keep, "--gc-cron", gc_cron]
+        words += ["--keep-at-most", str(keep_at_most)] if keep_at_most else []
         return serve_detached(engine, words, context)
-    return serve(
-        engine,
+    options = worker_options(
         slots=slots,
         missed=missed,
         drain=drain_s,
@@ -72,8 +83,9 @@ def start(
         queue=queue,
         move_queue=move_queue,
         policy=policy,
-        context=context,
+        retention=retention,
     )
+    return serve(engine, options, context)
 
 
 COMMAND = start
