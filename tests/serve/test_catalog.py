@@ -41,7 +41,7 @@ def found(world, **options):
 
 def test_tools_wrappers_applications_and_agents_are_in_it(here):
     everything = found(here)
-    assert kinds() == ["agent", "app", "tool", "wrap"]
+    assert kinds() == ["agent", "app", "flow", "tool", "wrap"]
     assert {
         ("tool", "bench"),
         ("tool", "outline"),

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from operable.gate.call_gate import CallGate
 from operable.serve.catalog import catalog
 from operable.serve.mcp_tools import Toolbox
 
@@ -56,7 +57,7 @@ def noted(tmp_path, monkeypatch):
 
 def offered():
     ours = [each for each in catalog(only=["tool"]) if each.name.startswith("tool-")]
-    return asyncio.run(Toolbox(ours).tools())
+    return asyncio.run(Toolbox(ours, gate=CallGate(), workspace="/").tools())
 
 
 def test_tools_are_asked_beside_each_other_and_what_they_said_is_kept(noted):

@@ -56,6 +56,7 @@ async def connected(world, *words, mode="auto", answer=None, **env):
         yield client
 
 
+NO = ElicitResult(action="decline")
 MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 
@@ -244,6 +245,8 @@ def test_a_schema_that_is_none_hides_no_other_tool(awkward):
 
 
 def test_free_words_do_not_lead_to_a_guarded_command_below(awkward):
+    awkward.rules("ask_timeout = 0.2")
+
     async def called(*words):
         async with connected(awkward, "--only", "awkward", *words) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -255,7 +258,7 @@ def test_free_words_do_not_lead_to_a_guarded_command_below(awkward):
     tools, result = run(called("--allow-destructive"))
     hints = tools["awkward_item"].annotations
     assert (hints.read_only_hint, hints.destructive_hint) == (False, True)
-    assert result.structured_content["code"] == "CONFIRMATION_REQUIRED"
+    assert result.structured_content["code"] == "CALL_UNANSWERED"
 
 
 ODD = """
@@ -341,27 +344,81 @@ def test_what_cannot_be_undone_is_off_unless_enabled(world, mode):
 @requirement("appmd:confirmation:everywhere")
 @MODES
 def test_enabled_it_needs_a_yes_for_each_call(world, mode):
+    world.rules("ask_timeout = 0.2")
+
     async def called():
         async with connected(world, *HERE, "--allow-destructive", mode=mode) as client:
             return [
                 await client.call_tool("bench_wipe", {"name": "x"}),
-                await client.call_tool("bench_wipe", {"name": "x", "confirm": False}),
-                await client.call_tool("todo_remove", {"arguments": ["x"]}),
-                await client.call_tool("todo_item", {"arguments": ["--force", "remove", "x"]}),
-                await client.call_tool("todo_item", {"arguments": ["rem", "x"]}),
-                await client.call_tool("bench_wipe", {"name": "x", "dry-run": True}),
-                await client.call_tool("bench_wipe", {"name": "yes", "confirm": True}),
+                await client.call_tool("bench_wipe", {"name": "x", "confirm": True}),
                 await client.call_tool("todo_remove", {"arguments": ["x"], "confirm": True}),
+                await client.call_tool("todo_item", {"arguments": ["--force", "remove", "x"]}),
+                await client.call_tool("todo_item", {"arguments": ["rem", "x"], "confirm": True}),
+                await client.call_tool("bench_wipe", {"name": "x", "dry-run": True}),
             ]
 
-    *refused, dry, wiped, removed = run(called())
+    *refused, dry = run(called())
     for result in refused:
-        assert (result.is_error, result.structured_content["code"]) == (True, "CONFIRMATION_REQUIRED")
+        assert (result.is_error, result.structured_content["code"]) == (True, "CALL_UNANSWERED")
     assert dry.structured_content["entries"][0]["type"] == "aoi:plan"
-    assert wiped.is_error is False
-    assert world.wiped.read_text() == "yes"
+    assert not world.wiped.exists()
+    assert not (world.app / "app" / "state").exists()
+
+
+@MODES
+def test_a_rule_of_the_user_is_a_yes_and_only_for_what_it_names(world, mode):
+    world.rules('ask_timeout = 0.2\nallow = ["tool/bench/wipe", "app/todo/remove"]')
+
+    async def called():
+        async with connected(world, *HERE, "--allow-destructive", mode=mode) as client:
+            return [
+                await client.call_tool("bench_wipe", {"name": "yes"}),
+                await client.call_tool("todo_remove", {"arguments": ["x"]}),
+                await client.call_tool("todo_item", {"arguments": ["remove", "x"]}),
+            ]
+
+    wiped, removed, other = run(called())
+    assert (wiped.is_error, world.wiped.read_text()) == (False, "yes")
     assert removed.is_error is False
+    assert other.structured_content["code"] == "CALL_UNANSWERED"
     assert (world.app / "app" / "state" / "calls").read_text() == "remove "
+
+
+def test_an_answer_of_the_client_counts_once(world):
+    """The model of a client of the new protocol sends an old answer again, with the seal that it came with."""
+    seen = {}
+
+    async def called():
+        async with connected(world, *HERE, "--allow-destructive", answer=NO) as client:
+            session = client.session
+            asking = await session.call_tool("bench_wipe", {"name": "x"}, allow_input_required=True)
+            seal = asking.request_state
+            yes = {"confirm": ElicitResult(action="accept", content={"confirm": True})}
+            for arguments in ({"name": "other"}, {"name": "x"}):
+                result = await session.call_tool(
+                    "bench_wipe", arguments, input_responses=yes, request_state=seal
+                )
+                seen[arguments["name"]] = result.structured_content["code"]
+
+    run(called())
+    assert seen == {"other": "CALL_DENIED", "x": "CALL_DENIED"}  # the seal was used up by the first
+    assert not world.wiped.exists()
+
+
+def test_a_server_that_only_reads_offers_nothing_else(world):
+    async def called():
+        async with connected(world, *HERE, "--allow-destructive", "--read-only") as client:
+            tools = [tool.name for tool in (await client.list_tools()).tools]
+            return (
+                tools,
+                await client.call_tool("todo_list", {}),
+                await client.call_tool("bench_rows", {"query": "x"}),
+            )
+
+    tools, changing, reading = run(called())
+    assert tools == ["bench_rows", "bench_long", "bench_slow"]
+    assert changing.structured_content["code"] == "READ_ONLY_SERVER"
+    assert reading.is_error is False
 
 
 @MODES
@@ -399,7 +456,7 @@ def test_where_the_person_can_be_asked_the_model_cannot_say_yes_for_it(world, mo
             ]
 
     for result in run(called()):
-        assert (result.is_error, result.structured_content["code"]) == (True, "CONFIRMATION_DECLINED")
+        assert (result.is_error, result.structured_content["code"]) == (True, "CALL_DENIED")
     assert not world.wiped.exists()
     assert not (world.app / "app" / "state").exists()
 
@@ -407,17 +464,18 @@ def test_where_the_person_can_be_asked_the_model_cannot_say_yes_for_it(world, mo
 @pytest.mark.parametrize(
     "able, reply, code",
     [
-        ({}, {"error": {"code": -32601, "message": "Method not found"}}, "CONFIRMATION_DECLINED"),
-        ({}, {"result": {"nonsense": 1}}, "CONFIRMATION_DECLINED"),
-        ({}, {"result": {"action": "accept"}}, "CONFIRMATION_DECLINED"),
-        ({}, {"result": {"action": "accept", "content": {"confirm": "true"}}}, "CONFIRMATION_DECLINED"),
-        ({"form": {}, "url": {}}, {"result": {"action": "cancel"}}, "CONFIRMATION_DECLINED"),
-        ({"url": {}}, None, "CONFIRMATION_REQUIRED"),
-        (None, None, "CONFIRMATION_REQUIRED"),
+        ({}, {"error": {"code": -32601, "message": "Method not found"}}, "CALL_DENIED"),
+        ({}, {"result": {"nonsense": 1}}, "CALL_DENIED"),
+        ({}, {"result": {"action": "accept"}}, "CALL_DENIED"),
+        ({}, {"result": {"action": "accept", "content": {"confirm": "true"}}}, "CALL_DENIED"),
+        ({"form": {}, "url": {}}, {"result": {"action": "cancel"}}, "CALL_DENIED"),
+        ({"url": {}}, None, "CALL_UNANSWERED"),
+        (None, None, "CALL_UNANSWERED"),
     ],
     ids=["error", "nonsense", "nothing", "text", "cancel", "pages-only", "unable"],
 )
 def test_whatever_else_a_client_answers_is_no_yes(world, able, reply, code):
+    world.rules("ask_timeout = 0.2")
     process = subprocess.Popen(
         forked(world.command("--only", "bench", "--allow-destructive")),
         env=world.env,

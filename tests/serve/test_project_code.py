@@ -47,7 +47,7 @@ def test_a_dry_run_of_a_hostile_project_is_refused_unasked(world, sprung: Path, 
 def test_a_yes_of_the_model_is_not_one_where_a_person_can_be_asked(world, sprung: Path, mode):
     done = called(world, {**PLAN, "confirm": True}, mode=mode, answer=NO)
 
-    assert (done.is_error, done.structured_content["code"]) == (True, "CONFIRMATION_DECLINED")
+    assert (done.is_error, done.structured_content["code"]) == (True, "CALL_DENIED")
     assert "runs code of the project" in world.asked
     assert not sprung.exists()
 

@@ -102,6 +102,10 @@ class World:
         )
         Approvals(str(self.home / "state" / "apps" / "approvals.json")).approve(find(str(self.app)))
 
+    def rules(self, text: str) -> None:
+        """The policy file of this machine's user."""
+        (self.home / "config" / "policy.toml").write_text(text)
+
     @property
     def wiped(self) -> Path:
         return Path(f"{self.pid}.wiped")

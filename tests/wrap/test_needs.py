@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from operable.gate.call_gate import CallGate
 from operable.kernel.errors import Fail
-from operable.serve.mcp_tools import Toolbox, needs_yes
+from operable.offer.gate_call import effect_of
+from operable.serve.mcp_tools import Toolbox
 from operable.serve.sources.wrap import find
 from operable.wrap import load
 from operable.wrap.needs import NEEDS
@@ -82,11 +84,12 @@ def test_show_says_what_enforces_it_and_without_a_sandbox_nothing_is_called_read
 
 def test_over_mcp_a_dry_run_that_runs_code_of_the_project_needs_a_yes(tmp_path):
     operables = [each for each in find(str(tmp_path)) if each.name in ("terraform", "pip")]
-    tools = asyncio.run(Toolbox(operables, enabled=True).tools())
+    tools = asyncio.run(Toolbox(operables, gate=CallGate(), workspace="/", enabled=True).tools())
 
-    assert needs_yes(tools["terraform_apply"], {"dry-run": True})
+    assert effect_of(tools["terraform_apply"].action, {"dry-run": True}) == "destroy"
     # pip plans without that code, and refuses what it cannot plan so.
-    assert not needs_yes(tools["pip_install"], {"dry-run": True})
+    assert effect_of(tools["pip_install"].action, {"dry-run": True}) == "read"
+    assert effect_of(tools["pip_install"].action, {"dry-run": True}, runs_code=True) == "destroy"
     for tool in tools.values():
         assert "run-project-code" not in json.dumps(tool.schema)
         plan = load(tool.operable.name).plan.commands[tool.action.name]

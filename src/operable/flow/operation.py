@@ -44,6 +44,7 @@ class Defaults(NamedTuple):
     scheduler_prefix: str | None = None
     scheduler_bin: str | None = None
     compat: str | None = None  # "0.5": the shapes of the newest peer, where they differ from the draft's
+    side: str = "flow"  # the kind of caller that the calls of tasks have
 
     def __repr__(self) -> str:
         return f"Defaults(cwd={self.cwd!r}, home={self.home!r})"  # the environment has secrets

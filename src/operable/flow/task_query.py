@@ -50,7 +50,7 @@ AGENT = (
 def caller_of(defaults: Defaults) -> Caller:
     from operable.flow.run.caller import Caller
 
-    return Caller(defaults.cwd, defaults.environment, defaults.home)
+    return Caller(defaults.cwd, defaults.environment, defaults.home, defaults.side)
 
 
 def asked_task(params: dict[str, Any], defaults: Defaults) -> tuple[Selected, Bound, Caller]:

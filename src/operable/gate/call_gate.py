@@ -124,10 +124,14 @@ class CallGate:
         admission.chain.commit(admission.opened)
         return admission
 
+    def flush(self) -> None:
+        """Write the ends that are due, for a caller whose event loop has ended."""
+        for chain in list(self._chains.values()):
+            chain.commit()
+
     def close(self) -> None:
         """Write the ends that are due, and remove what this process asked."""
-        for chain in self._chains.values():
-            chain.commit()
+        self.flush()
         release_folder(self._questions)
 
     async def aclose(self) -> None:

@@ -50,6 +50,7 @@ class Action:
     # Its dry run runs some as well: "required" means always, "optional" only with an approval (else it refuses what
     # needs it).
     plan_consent: str = ""
+    is_undeclared: bool = False  # nothing declares what it does: an agent does what it is asked to
 
     @property
     def assurance(self) -> str:
@@ -63,6 +64,8 @@ class Action:
     def risk(self) -> Risk:
         if self.destructive or self.confirm:
             return "destructive"
+        if self.is_undeclared:
+            return "unknown"
         return "read-only" if self.read_only else "changes"
 
 
@@ -85,6 +88,10 @@ class Adapter(Protocol):
 
     async def input_schema(self, action: Action) -> dict[str, Any]:
         """What a call takes: a strict JSON Schema of one object."""
+        ...
+
+    def program_line(self, action: Action, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """The words of the program that a call runs, for rules and people; empty: it runs no program of its own."""
         ...
 
     async def call(

@@ -5,7 +5,8 @@ A stream that has no end of its own is ended after a number of results or a time
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from operable.kernel.json import DEEPEST, too_deep
@@ -19,11 +20,15 @@ from operable.run.validator import self_contained
 from operable.state.paths import VARIABLES
 
 TIMEOUT = 600.0
+_MACHINE = "--output=jsonl"
+ProgramLine = Callable[[str, Mapping[str, Any]], tuple[str, ...]]
 ENDLESS_TIMEOUT = 30.0
 
 
 class AoiAdapter:
     """The commands of one tool. `words` begin every call; of our environment it gets `inherit`, and `env` on top.
+
+    `name` is the tool's own; `program` gives the words of the program behind a wrapper, by command and arguments.
 
     `graces`: how long it may take to end what it has started, when a call is cancelled.
     """
@@ -38,8 +43,12 @@ class AoiAdapter:
         graces: Graces | None = None,
         timeout: float = TIMEOUT,
         cwd: str | None = None,
+        name: str = "",
+        program: ProgramLine | None = None,
     ) -> None:
         self._words = tuple(words)
+        self._name = name or os.path.basename(words[-1])
+        self._program = program
         self._inherit = tuple(inherit)
         self._env = env
         self._schemas: dict[str, dict[str, Any] | None] = dict(schemas or {})
@@ -55,13 +64,24 @@ class AoiAdapter:
         items = await self._item_schema(action)
         return offered(schema) if items is None else offered(schema, items)
 
+    def program_line(self, action: Action, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        if self._program is not None:
+            return self._program(action.name, arguments)
+        schema = self._schemas.get(action.name)
+        if schema is None:
+            words = [*map(str, arguments.get("arguments", ()))]
+        else:
+            words = command_words(schema, arguments, confirmed=False)[0]
+        spoken = (word for word in words if word != _MACHINE)
+        return (self._name, *action.name.split(), *spoken)
+
     async def call(
         self, action: Action, arguments: Mapping[str, Any], *, confirmed: Confirmation, progress: Progress
     ) -> Result:
         schema = await self._schema(action.name)
         if schema is None:
             given = [*map(str, arguments.get("arguments", ())), *confirmation_words(confirmed)]
-            words, stdin = [*given, "--output=jsonl"], None
+            words, stdin = [*given, _MACHINE], None
         else:
             words, stdin = command_words(schema, arguments, confirmed=confirmed)
         running = acall(

@@ -47,6 +47,9 @@ class AppAdapter:
         except Fail:  # its text cannot be read: the call reports why
             return unspecified()
 
+    def program_line(self, action: Action, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        return (self._package.slug, *action.name.split(), *map(str, arguments.get("arguments", ())))
+
     async def call(
         self, action: Action, arguments: Mapping[str, Any], *, confirmed: Confirmation, progress: Progress
     ) -> Result:

@@ -22,7 +22,7 @@ _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sources")
 class Operable:
     """One thing that can be operated."""
 
-    kind: str  # the name of its source: tool, wrap, app, agent
+    kind: str  # the name of its source: tool, wrap, app, agent, flow
     name: str
     version: str = ""
     description: str = ""

@@ -1,19 +1,26 @@
 """The MCP server, with the official SDK: tools from a `Toolbox`, progress, elicitation, resources; over stdio or HTTP.
 
-An approval is asked for in the way of the client's protocol version: until 2025-11-25 by a request of ours while the
-call waits, from 2026-07-28 by an answer that asks for input, after which the client calls again; that second call must
-be the same as the first. A cancelled call ends its process group before it is gone. Over HTTP only a loopback address is
-served, and only to clients that have the token.
+Every call passes the gate. What the rules leave to people is asked in the way of the client's protocol version: until
+2025-11-25 by a request of ours while the call waits, beside the queue that every process can answer; from 2026-07-28 by an
+answer that asks for input, after which the client calls again. That second call must be the same as the first, and the
+answer counts once. A client that cannot ask waits for the queue. A cancelled call ends its process group before it is
+gone. Over HTTP only a loopback address is served, and only to clients that have the token.
 """
 
 from __future__ import annotations
 
 import json
+import secrets
+import time
+from collections import OrderedDict
 from collections.abc import Coroutine, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from operable import __version__
-from operable.kernel.canonical import digest
+from operable.gate.approvals import TIMEOUT, Ask, Decision, OnAsk
+from operable.gate.call import CallerId, GatedCall
+from operable.gate.policy.pattern import ASK
 from operable.kernel.errors import Fail
 from operable.kernel.visible import spelt_out
 from operable.offer.action import Result, check_arguments
@@ -21,8 +28,6 @@ from operable.serve.mcp_tools import (
     OUTPUT_SCHEMA,
     McpTool,
     Toolbox,
-    consequence,
-    needs_yes,
     structured,
 )
 
@@ -31,6 +36,8 @@ if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
 _PAGE = 200
+_SEALS = 1000
+_AT_CLIENT = "the person at the client"
 _INSTRUCTIONS = (
     "Every tool is one command of a program on this machine. Results are in structured content; "
     "`truncated` says that there is more, in the linked resource or behind summary.next_cursor."
@@ -60,6 +67,7 @@ class _Handlers:
 
         self._toolbox = toolbox
         self._types = mcp_types
+        self._seals: OrderedDict[str, float] = OrderedDict()  # of open questions -> until when they count
 
     async def list_tools(self, _: Any, params: Any) -> types.ListToolsResult:
         tools = list((await self._toolbox.tools()).values())
@@ -71,22 +79,26 @@ class _Handlers:
     async def call_tool(
         self, ctx: Any, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
+        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
         arguments = params.arguments or {}
         try:
             tool = await self._toolbox.tool(params.name)
             check_arguments(
                 tool.name, tool.schema, arguments
             )  # the client is not asked about a call that cannot succeed
-            confirmed = False
-            if needs_yes(tool, arguments):
-                answer = await self._asked(ctx, params, tool, arguments)
-                if isinstance(answer, self._types.InputRequiredResult):
-                    return answer
-                if answer is False:
-                    raise _declined(tool)
-                confirmed = answer or arguments.get("confirm") is True
+            call = self._toolbox.call_of(tool, arguments, _caller(ctx))
+            on_ask: OnAsk | None = None
+            answer: Decision | None = None
+            if self._toolbox.gate.judge(call).effect == ASK and _can_ask(ctx.session.client_capabilities):
+                if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                    answer = self._answered(params, call)
+                    if answer is None:
+                        return self._question(call)
+                else:
+                    on_ask = partial(self._elicited, ctx, call)
             calling = self._toolbox.call(
-                tool, arguments, confirmed=confirmed, progress=ctx.session.report_progress
+                tool, call, progress=ctx.session.report_progress, on_ask=on_ask, answer=answer
             )
             result = await _cancelled_once(calling)
         except Fail as failure:
@@ -114,29 +126,35 @@ class _Handlers:
         contents = self._types.TextResourceContents(uri=uri, mime_type="application/jsonl", text=text)
         return self._types.ReadResourceResult(contents=[contents])
 
-    async def _asked(
-        self, ctx: Any, params: types.CallToolRequestParams, tool: McpTool, arguments: Mapping[str, Any]
-    ) -> bool | types.InputRequiredResult | None:
-        """What the person at the client says, whatever the model says for it; None if the client cannot be asked."""
-        from mcp.shared.exceptions import MCPError
-        from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+    def _question(self, call: GatedCall) -> types.InputRequiredResult:
+        """The question as an answer; the client calls again with what its person said, and with our seal."""
+        seal = f"{call.digest} {secrets.token_hex(16)}"
+        while len(self._seals) >= _SEALS:
+            self._seals.popitem(last=False)
+        self._seals[seal] = time.monotonic() + TIMEOUT
+        form = self._types.ElicitRequestFormParams(message=_worded(call), requested_schema=_QUESTION)
+        request = self._types.ElicitRequest(params=form)
+        return self._types.InputRequiredResult(input_requests={"confirm": request}, request_state=seal)
 
-        seal = digest([tool.name, dict(arguments)])
+    def _answered(self, params: types.CallToolRequestParams, call: GatedCall) -> Decision | None:
+        """What the person at the client said to exactly this call, once; None: it was not asked yet."""
         answer = (params.input_responses or {}).get("confirm")
-        if answer is not None:
-            return params.request_state == seal and _is_yes(answer)
-        if not _can_ask(ctx.session.client_capabilities):
+        if answer is None:
             return None
-        effect = consequence(tool, arguments)
-        question = f"Run {tool.operable.name} {tool.action.name}? {effect} Arguments: {_shown(arguments)}"
-        if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-            form = self._types.ElicitRequestFormParams(message=question, requested_schema=_QUESTION)
-            request = self._types.ElicitRequest(params=form)
-            return self._types.InputRequiredResult(input_requests={"confirm": request}, request_state=seal)
+        seal = params.request_state or ""
+        is_ours = self._seals.pop(seal, 0.0) > time.monotonic() and seal.partition(" ")[0] == call.digest
+        reason = "" if is_ours else "the answer is not to a question about this call, or was used before"
+        return Decision(is_ours and _is_yes(answer), reason, _AT_CLIENT, digest=call.digest)
+
+    async def _elicited(self, ctx: Any, call: GatedCall, _: Ask) -> Decision:
+        """What the person at the client says while the call waits, whatever the model says for it."""
+        from mcp.shared.exceptions import MCPError
+
         try:
-            return _is_yes(await ctx.session.elicit_form(question, _QUESTION, ctx.request_id))
+            answer = await ctx.session.elicit_form(_worded(call), _QUESTION, ctx.request_id)
         except (MCPError, ValueError):  # it says that it can ask, and does not, or answers something else
-            return False
+            return Decision(False, "the client did not ask", _AT_CLIENT, digest=call.digest)
+        return Decision(_is_yes(answer), "", _AT_CLIENT, digest=call.digest)
 
     def _described(self, tool: McpTool) -> types.Tool:
         action = tool.action
@@ -202,22 +220,22 @@ def _is_yes(answer: Any) -> bool:
     return getattr(answer, "action", None) == "accept" and content.get("confirm") is True
 
 
-def _declined(tool: McpTool) -> Fail:
-    return Fail(
-        "authz",
-        "CONFIRMATION_DECLINED",
-        f"the user at the client did not agree to {tool.name}; nothing was run",
-        target=tool.name,
-        hint="do not call it again unless the user asks for it",
-    )
+def _caller(ctx: Any) -> CallerId:
+    """By the name that the client gives itself: rules about it restrict, and prove nothing."""
+    params = ctx.session.client_params
+    return CallerId("mcp", "" if params is None else str(params.client_info.name))
+
+
+def _worded(call: GatedCall) -> str:
+    name = f"{call.name} {call.action}"
+    return f"Run {name}? {call.consequence} Arguments: {_shown(call.arguments)}"
 
 
 def _shown(arguments: Mapping[str, Any]) -> str:
     """The arguments for a person to judge: letters that cannot be seen are spelt out, what is left out is said to be.
 
-    Secrets are not shown, nor is what the model says for the user.
+    Secrets are not shown.
     """
     from operable.kernel.redact import redact_text
 
-    given = {name: value for name, value in arguments.items() if name != "confirm"}
-    return spelt_out(redact_text(json.dumps(given, ensure_ascii=False)))
+    return spelt_out(redact_text(json.dumps(arguments, ensure_ascii=False)))

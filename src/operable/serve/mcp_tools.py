@@ -1,9 +1,10 @@
-"""The catalog as MCP tools: one per command, with a strict schema, annotations, and a guard before what is destructive.
+"""The catalog as MCP tools: one per command, with a strict schema and annotations; every call passes the gate.
 
-Destructive commands, and those that need the user's confirmation, are off unless they were enabled; then they need an
-approval: from the person at the client (elicitation) where the client can ask one, else the argument `confirm: true`. A
-dry run needs none, unless it runs code of the project. Results are structured; what is too long for a model is one
-resource away.
+Destructive commands, those that need the user's confirmation, and agents are off unless they were enabled. Whether a call
+runs is for the rules (`operable.gate`): without a policy file a person is asked about each call of these, at the client
+where it can ask one (elicitation), else in the queue that `operable inbox` shows. The argument `confirm` is what a model
+says, and nothing more. With `read_only` nothing else is offered. Results are structured; what is too long for a model is
+one resource away.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from operable.gate.approvals import Decision, OnAsk
+from operable.gate.call import CallerId, GatedCall
+from operable.gate.call_gate import CallGate
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
-from operable.offer.action import Action, Progress, Result, check_arguments, tool_name, with_any_words
+from operable.offer.action import Action, Progress, Result, tool_name, with_any_words
+from operable.offer.gate_call import call_gated, effect_of, gated_call
 from operable.offer.result import remove
 from operable.offer.words import takes_any_words
 from operable.serve.catalog import Operable
@@ -27,7 +32,7 @@ _KEPT_RESULTS = 50
 _AT_ONCE = 8
 _CONFIRM = {
     "type": "boolean",
-    "description": "true when the user has agreed to this very call; it cannot be undone",
+    "description": "says that you know that this cannot be undone; a person is asked all the same",
 }
 _CONFIRM_CODE = f"{_CONFIRM['description']}; with dry-run: lets the plan run code of the project"
 OUTPUT_SCHEMA: dict[str, Any] = {
@@ -61,7 +66,8 @@ class McpTool:
 
     @property
     def guarded(self) -> bool:
-        return self.action.destructive or self.action.confirm
+        """Whether what it does cannot be undone, or is not known."""
+        return self.action.risk in ("destructive", "unknown")
 
     @property
     def description(self) -> str:
@@ -73,11 +79,23 @@ class McpTool:
 
 
 class Toolbox:
-    """The tools of one server. `enabled`: destructive ones may also be called."""
+    """The tools of one server. `enabled`: destructive ones may also be called; `read_only`: nothing that changes anything.
 
-    def __init__(self, operables: Iterable[Operable], *, enabled: bool = False) -> None:
+    `workspace` is the folder whose audit chain has the calls.
+    """
+
+    def __init__(
+        self,
+        operables: Iterable[Operable],
+        *,
+        gate: CallGate,
+        workspace: str,
+        enabled: bool = False,
+        read_only: bool = False,
+    ) -> None:
         self._operables = [each for each in operables if each.adapter is not None]
-        self._enabled = enabled
+        self._enabled, self._read_only = enabled, read_only
+        self.gate, self._workspace = gate, workspace
         self._tools: dict[str, McpTool] | None = None
         self.results = Results()
 
@@ -96,13 +114,26 @@ class Toolbox:
                     return await _made(name, *named[name])
 
             self._tools = dict(zip(named, await asyncio.gather(*map(made, named)), strict=True))
-        return {name: tool for name, tool in self._tools.items() if self._enabled or not tool.guarded}
+        return {name: tool for name, tool in self._tools.items() if self._offers(tool)}
+
+    def _offers(self, tool: McpTool) -> bool:
+        if self._read_only:
+            return tool.action.read_only
+        return self._enabled or not tool.guarded
 
     async def tool(self, name: str) -> McpTool:
         """One by its name; Raises Fail if the tool does not exist or is off."""
         tools = await self.tools()
         if name in tools:
             return tools[name]
+        if name in (self._tools or {}) and self._read_only:
+            raise Fail(
+                "authz",
+                "READ_ONLY_SERVER",
+                f"{name} may change something, and this server only reads",
+                target=name,
+                hint="start it without --read-only",
+            )
         if name in (self._tools or {}):
             raise Fail(
                 "authz",
@@ -113,23 +144,38 @@ class Toolbox:
             )
         raise Fail("not_found", "UNKNOWN_TOOL", f"there is no tool {name[:100]!r}", target=name[:100])
 
-    async def call(
-        self, tool: McpTool, arguments: Mapping[str, Any], *, confirmed: bool, progress: Progress
-    ) -> Result:
-        """Call it, when the arguments are right and what needs an approval has one."""
-        check_arguments(tool.name, tool.schema, arguments)
-        if needs_yes(tool, arguments) and not confirmed:
-            raise Fail(
-                "usage",
-                "CONFIRMATION_REQUIRED",
-                f"{tool.name} needs the user's confirmation; nothing was run",
-                target=tool.name,
-                hint="ask the user, then call again with confirm: true",
-            )
+    def call_of(self, tool: McpTool, arguments: Mapping[str, Any], caller: CallerId) -> GatedCall:
+        """The call for the gate. What a model says for the user is not part of it."""
         adapter = tool.operable.adapter
         assert adapter is not None  # noqa: S101 - the constructor has left out what has none
         given = {name: value for name, value in arguments.items() if name != "confirm" or not tool.guarded}
-        return await adapter.call(tool.action, given, confirmed=confirmed, progress=progress)
+        said = arguments.get("confirm") is True
+        return gated_call(
+            caller,
+            kind=tool.operable.kind,
+            name=tool.operable.name,
+            action=tool.action,
+            adapter=adapter,
+            arguments=given,
+            workspace=self._workspace,
+            effect=effect_of(tool.action, given, runs_code=said),
+        )
+
+    async def call(
+        self,
+        tool: McpTool,
+        call: GatedCall,
+        *,
+        progress: Progress,
+        on_ask: OnAsk | None = None,
+        answer: Decision | None = None,
+    ) -> Result:
+        """Call it, if the gate lets it."""
+        adapter = tool.operable.adapter
+        assert adapter is not None  # noqa: S101 - the constructor has left out what has none
+        return await call_gated(
+            self.gate, call, tool.action, adapter, progress=progress, on_ask=on_ask, answer=answer
+        )
 
 
 class Results:
@@ -166,25 +212,6 @@ class Results:
             remove(self._paths.popitem()[1])
 
 
-def needs_yes(tool: McpTool, arguments: Mapping[str, Any]) -> bool:
-    """Whether the user has to agree to this call."""
-    return tool.guarded and not (arguments.get("dry-run") is True and not _runs_code(tool, arguments))
-
-
-def consequence(tool: McpTool, arguments: Mapping[str, Any]) -> str:
-    """What the person who is asked has to know about the call."""
-    code = f"It runs code of the project: {tool.action.project_code}." if tool.action.project_code else ""
-    if arguments.get("dry-run") is True:
-        return code
-    return f"It cannot be undone. {code}".strip()
-
-
-def _runs_code(tool: McpTool, arguments: Mapping[str, Any]) -> bool:
-    """Whether a dry run may run code of the project: it always does, or it could and the caller asks for that."""
-    consent = tool.action.plan_consent
-    return consent == "required" or (consent == "optional" and arguments.get("confirm") is True)
-
-
 def structured(result: Result, uri: str | None) -> dict[str, Any]:
     """What a client gets, under OUTPUT_SCHEMA."""
     found: dict[str, Any] = {
@@ -204,7 +231,7 @@ async def _made(name: str, operable: Operable, action: Action) -> McpTool:
     schema = await operable.adapter.input_schema(action)
     if takes_any_words(schema):
         action = with_any_words(action, operable.actions)
-    if action.destructive or action.confirm:
+    if action.risk == "destructive":
         confirm = _CONFIRM | ({"description": _CONFIRM_CODE} if action.plan_consent else {})
         schema = {**schema, "properties": {**schema["properties"], "confirm": confirm}}
     return McpTool(name, operable, action, schema)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from operable.kernel.errors import Fail
 from operable.tool.tool import Tool
 from operable.wrap.commands import WrappedCommand
@@ -10,6 +12,7 @@ from operable.wrap.plan.cache import plan_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from operable.tool.framework import Check
@@ -44,6 +47,24 @@ class WrappedTool(Tool):
         if plan.unverified:
             self.checks["verified"] = self._check_verified
         self.checks["lint"] = self._check_lint
+
+    def program_line(self, command: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """The words of the program that a call runs. What cannot be run so is shown as it was asked for."""
+        from operable.wrap.schemas import inputs
+        from operable.wrap.words import expand
+
+        plan = self.plan.commands.get(command)
+        try:
+            if plan is not None and plan.argv:
+                given = {name.replace("-", "_"): value for name, value in arguments.items()}
+                words = expand(plan.argv, plan.options, inputs(plan.inputs, given))
+                return (os.path.basename(self.plan.bin), *words)
+        except Fail:
+            pass  # the call fails by itself, and says why
+        texts = (
+            each for value in arguments.values() for each in (value if isinstance(value, list) else [value])
+        )
+        return (os.path.basename(self.plan.bin) or self.name, *command.split(), *map(str, texts))
 
     def _check_verified(self) -> Check:
         from operable.tool.framework import Check

@@ -5,6 +5,10 @@ only reads is of category `info`, every other one is `exec`. A command that dest
 confirmed, is asked about each time, in every mode but yolo; that approval is the confirmation. If such a command can plan,
 a call without `confirm` is made as a dry run, and its answer shows the model how to confirm exactly that plan.
 
+Each call passes the gate of every call (`operable.gate`), as `agent:operable-agent`: the rules of the user's policy file
+come before every mode. What they leave to people was asked by the agent itself where its mode asks, else it waits in
+`operable inbox`.
+
 Not offered: commands about the tool itself (schemas, completion), streams without an end, and applications whose content
 the user has not approved as it is now.
 """
@@ -13,13 +17,17 @@ import asyncio
 import json
 import os
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.app.packages import Package, activate
 from operable.app.shelf import find
 from operable.app.trust import Approvals
+from operable.gate.approvals import Decision
+from operable.gate.call import CallerId, GatedCall
+from operable.gate.call_gate import CallGate
 from operable.kernel.errors import Fail
 from operable.offer.action import (
     Action,
@@ -33,6 +41,7 @@ from operable.offer.action import (
 )
 from operable.offer.aoi import AoiAdapter
 from operable.offer.app import AppAdapter, app_actions
+from operable.offer.gate_call import effect_of, gated_call
 from operable.offer.result import remove
 from operable.offer.words import PLAN, takes_any_words
 from operable.proc.tree.escalation import Graces
@@ -79,10 +88,15 @@ def _tool(line: str, workspace: str, environment: Mapping[str, str]) -> list[Abi
         )
     name = capabilities.get("tool")
     name = name if isinstance(name, str) and name else os.path.basename(words[0])
-    adapter = AoiAdapter(words, env=environment, cwd=workspace, timeout=_TIMEOUT, graces=_GRACES)
+    adapter = AoiAdapter(words, env=environment, cwd=workspace, timeout=_TIMEOUT, graces=_GRACES, name=name)
     everything = list(actions(capabilities))
     offered = [action for action in everything if not action.unbounded]
-    return asyncio.run(_abilities(name, adapter, offered, "no description", everything))
+    owner = (
+        _Owner("wrap", words[2])
+        if words[:2] == ("operable", "wrap") and len(words) == 3
+        else _Owner("tool", name)
+    )
+    return asyncio.run(_abilities(owner, adapter, offered, "no description", everything))
 
 
 def _app(name: str, workspace: str) -> list[Ability]:
@@ -92,7 +106,12 @@ def _app(name: str, workspace: str) -> list[Ability]:
     approvals.require(package)
     usage = _usage(package)
     commands = asyncio.run(
-        _abilities(package.slug, AppAdapter(package), app_actions(package), f"{usage.name} explains it")
+        _abilities(
+            _Owner("app", package.slug),
+            AppAdapter(package),
+            app_actions(package),
+            f"{usage.name} explains it",
+        )
     )
     return [usage, *commands]
 
@@ -117,8 +136,15 @@ def _usage(package: Package) -> Ability:
     )
 
 
+class _Owner(NamedTuple):
+    """What has the commands, for the gate."""
+
+    kind: str
+    name: str
+
+
 async def _abilities(
-    owner: str, adapter: Adapter, offered: Sequence[Action], about: str, reached: Sequence[Action] = ()
+    owner: _Owner, adapter: Adapter, offered: Sequence[Action], about: str, reached: Sequence[Action] = ()
 ) -> list[Ability]:
     """`about`: for a command without a summary. `reached`: what the words of a command without a schema may name."""
     slots = asyncio.Semaphore(_AT_ONCE)
@@ -134,8 +160,8 @@ async def _abilities(
         raise Fail(
             "timeout",
             "TOOL_SILENT",
-            f"{owner} did not describe its {len(offered)} commands within {_DESCRIBED:g} s",
-            target=owner,
+            f"{owner.name} did not describe its {len(offered)} commands within {_DESCRIBED:g} s",
+            target=owner.name,
         ) from None
     abilities = []
     for action, schema in zip(offered, schemas, strict=True):
@@ -144,8 +170,8 @@ async def _abilities(
     return abilities
 
 
-def _ability(owner: str, adapter: Adapter, action: Action, schema: dict[str, Any], about: str) -> Ability:
-    shown = f"{owner} {action.name}"
+def _ability(owner: _Owner, adapter: Adapter, action: Action, schema: dict[str, Any], about: str) -> Ability:
+    shown = f"{owner.name} {action.name}"
     plans = action.confirm and action.dry_run and PLAN in schema["properties"]
     if plans:
         schema = {**schema, "properties": {**schema["properties"], "confirm": _CONFIRM}}
@@ -153,17 +179,18 @@ def _ability(owner: str, adapter: Adapter, action: Action, schema: dict[str, Any
     def run(given: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
         try:
             check_arguments(shown, schema, given)
+            called = partial(_called, owner, adapter, action, scene)
             if not plans:
                 # A call that has to be confirmed is approved by the user each time (`always_ask`).
-                return _outcome(_called(adapter, action, given, action.confirm, scene))
-            return _planned(adapter, action, given, scene)
+                return _outcome(called(given, action.confirm))
+            return _planned(called, given)
         except asyncio.CancelledError:
             return AbilityOutcome("Stopped", ok=False)
         except Fail as error:
             return AbilityOutcome(error.message, ok=False)
 
     return Ability(
-        name=tool_name(owner, action.name),
+        name=tool_name(owner.name, action.name),
         category="info" if action.read_only else "exec",
         description=_described(action, shown, about, plans=plans),
         schema=schema,
@@ -175,27 +202,50 @@ def _ability(owner: str, adapter: Adapter, action: Action, schema: dict[str, Any
     )
 
 
-def _planned(adapter: Adapter, action: Action, given: Mapping[str, Any], scene: Scene) -> AbilityOutcome:
+def _planned(
+    called: Callable[[Mapping[str, Any], Confirmation], Result], given: Mapping[str, Any]
+) -> AbilityOutcome:
     """A call of a command that wants a confirmation: without one it is a dry run."""
     arguments = {name: value for name, value in given.items() if name != "confirm"}
     confirmation = given.get("confirm") or False
     if confirmation or arguments.get(PLAN):
-        return _outcome(_called(adapter, action, arguments, confirmation, scene))
-    result = _called(adapter, action, {**arguments, PLAN: True}, False, scene)
+        return _outcome(called(arguments, confirmation))
+    result = called({**arguments, PLAN: True}, False)
     digest = result.summary.get("plan_digest") or "true"
     heading = f"Nothing was done yet. This is the plan; to do it, call again with confirm={digest}"
     return _outcome(result, heading if result.ok else "")
 
 
 def _called(
-    adapter: Adapter, action: Action, arguments: Mapping[str, Any], confirmed: Confirmation, scene: Scene
+    owner: _Owner,
+    adapter: Adapter,
+    action: Action,
+    scene: Scene,
+    arguments: Mapping[str, Any],
+    confirmed: Confirmation,
 ) -> Result:
     """In the tool's thread, with a loop of its own, so that a stop ends what the call has started."""
+    gate = _gate()
+    plan = {"confirm": confirmed} if isinstance(confirmed, str) else {}  # what is approved is this plan
+    call = gated_call(
+        CallerId("agent", "operable-agent"),
+        kind=owner.kind,
+        name=owner.name,
+        action=action,
+        adapter=adapter,
+        arguments={**arguments, **plan},
+        workspace=scene.workspace,
+        effect=effect_of(action, arguments),
+    )
 
-    async def call() -> Result:
-        task = asyncio.ensure_future(
-            adapter.call(action, arguments, confirmed=confirmed, progress=_no_progress)
-        )
+    async def admitted() -> Result:
+        async with await gate.admit(call, answer=_answer(gate, call, scene)) as admission:
+            result = await adapter.call(action, arguments, confirmed=confirmed, progress=_no_progress)
+            admission.close(result.code)
+            return result
+
+    async def stoppable() -> Result:
+        task = asyncio.ensure_future(admitted())
         loop = asyncio.get_running_loop()
 
         def stop() -> None:
@@ -204,7 +254,29 @@ def _called(
         with scene.cancellation.waking(stop):
             return await task
 
-    return asyncio.run(call())
+    try:
+        return asyncio.run(stoppable())
+    finally:
+        gate.flush()
+
+
+def _answer(gate: CallGate, call: GatedCall, scene: Scene) -> Decision | None:
+    """What the user of the agent said to this call; None: the agent did not ask.
+
+    What the built-in rules ask about is asked in every mode but yolo (`always_ask`): then the mode is the user's answer. A
+    rule of the policy file is another matter.
+    """
+    if scene.approved:
+        return Decision(True, by="the user of the agent", digest=call.digest)
+    if gate.judge(call).is_of_file:
+        return None
+    return Decision(True, "the user chose this mode", "mode yolo", digest=call.digest)
+
+
+@cache
+def _gate() -> CallGate:
+    """One for the process: calls of several threads share its writes."""
+    return CallGate()
 
 
 async def _no_progress(_done: float, _total: float | None, _message: str | None) -> None:

@@ -27,7 +27,7 @@ class OperableCommand(Record):
 class OperableEvent(Event, type="operable"):
     """One thing on this machine that can be operated."""
 
-    kind: Literal["agent", "app", "tool", "wrap"]
+    kind: Literal["agent", "app", "flow", "tool", "wrap"]
     name: str
     version: str
     description: str
@@ -44,12 +44,12 @@ class McpToolEvent(Event, type="mcp_tool"):
     """One command as MCP clients see it."""
 
     name: str
-    kind: Literal["app", "tool", "wrap"]
+    kind: Literal["agent", "app", "flow", "tool", "wrap"]
     operable: str
     command: str
     description: str
     read_only: bool
-    destructive: bool  # each call needs an approval
+    destructive: bool  # what it does cannot be undone, or is not known: each call needs an approval
     idempotent: bool
     enforced_by: str  # what enforces `read_only`; empty: that is its owner's word
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
 from operable.cli.catalog.events import McpServing, McpToolEvent
+from operable.gate.call_gate import CallGate
 from operable.kernel.catalogue import unknown
 from operable.kernel.errors import Fail
 from operable.serve.catalog import Operable, catalog
@@ -21,17 +22,24 @@ from operable.tool import Context
 
 _LAST_PORT = 65_535
 
-_KINDS = ("app", "tool", "wrap")
 
-
-def toolbox_of(workspace: str, only: Sequence[str], kinds: Sequence[str], *, enabled: bool) -> Toolbox:
+def toolbox_of(
+    workspace: str, only: Sequence[str], kinds: Sequence[str], *, enabled: bool, read_only: bool = False
+) -> Toolbox:
     """What can be called; Fail for a name that nothing has."""
-    everything = list(catalog(os.path.realpath(workspace), only=kinds or _KINDS))
+    folder = os.path.realpath(workspace)
+    everything = list(catalog(folder, only=kinds))
     found = [each for each in everything if each.adapter is not None]
     for name in only:
         if not any(each.name == name for each in found):
             _refuse(name, everything)
-    return Toolbox([each for each in found if not only or each.name in only], enabled=enabled)
+    return Toolbox(
+        [each for each in found if not only or each.name in only],
+        gate=CallGate(),
+        workspace=folder,
+        enabled=enabled,
+        read_only=read_only,
+    )
 
 
 def _refuse(name: str, everything: Sequence[Operable]) -> NoReturn:
@@ -53,7 +61,7 @@ def listing(toolbox: Toolbox) -> Iterator[McpToolEvent]:
     for tool in asyncio.run(toolbox.tools()).values():
         yield McpToolEvent(
             name=tool.name,
-            kind=tool.operable.kind,  # type: ignore[arg-type]  # one of the three
+            kind=tool.operable.kind,  # type: ignore[arg-type]  # one of the five
             operable=tool.operable.name,
             command=tool.action.name,
             description=tool.description,
@@ -67,7 +75,7 @@ def listing(toolbox: Toolbox) -> Iterator[McpToolEvent]:
 def serve_client(context: Context, toolbox: Toolbox) -> None:
     """Serve who started us, until it closes its end."""
     context.conclude(message="The client has closed the connection.")
-    with contextlib.closing(toolbox.results):
+    with contextlib.closing(toolbox.results), contextlib.closing(toolbox.gate):
         asyncio.run(serve_stdio(toolbox, 0, 1))
 
 
@@ -81,7 +89,7 @@ def serve_clients(context: Context, toolbox: Toolbox, host: str, port: int) -> I
     listener = listening(host, port)
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{listener.getsockname()[1]}/mcp"
-    with contextlib.closing(toolbox.results), listener:
+    with contextlib.closing(toolbox.results), contextlib.closing(toolbox.gate), listener:
         if context.machine:
             yield McpServing(url=url, token_file=path)
         else:

@@ -1,8 +1,8 @@
 """`operable catalog`: every operable thing on this machine.
 
 Native agent-operable tools (those that you declared, or that come with an installed distribution that depends on
-operable), wrapped command-line tools, application packages and agents, each with its commands, their risk, whether it
-needs a login and has one, and its health. No program is run that was not declared to speak AOI.
+operable), wrapped command-line tools, application packages, agents and jobs of applied flows, each with its commands, their
+risk, whether it needs a login and has one, and its health. No program is run that was not declared to speak AOI.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 )
 def catalog(
     *words: str,
-    kind: list[Literal["agent", "app", "tool", "wrap"]] | None = None,
+    kind: list[Literal["agent", "app", "flow", "tool", "wrap"]] | None = None,
     healthy: bool = False,
     workspace: str = ".",
     page: Page,
@@ -42,7 +42,7 @@ def catalog(
         if not behind or (healthy and each.health not in ("ok", "unknown")):
             continue
         yield OperableEvent(
-            kind=each.kind,  # type: ignore[arg-type]  # one of the four
+            kind=each.kind,  # type: ignore[arg-type]  # one of the five
             name=each.name,
             version=each.version,
             description=each.description,

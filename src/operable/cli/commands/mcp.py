@@ -1,8 +1,10 @@
 """`operable mcp`: serve the catalog to MCP clients, one tool per command.
 
-Over stdio unless `--http` is given: its input and output are then the protocol and nothing else. Destructive commands, and
-those that need confirmation, are off unless `--allow-destructive`; then each call of one needs an approval, from the
-person at the client where it can ask one, else as the argument `confirm`. A cancelled call ends everything that it started.
+Over stdio unless `--http` is given: its input and output are then the protocol and nothing else. Every call is judged by the
+rules of `operable policy show`, and recorded in the audit chain of the workspace. Destructive commands, those that need
+confirmation, and agents are off unless `--allow-destructive`; then a person is asked about each call of one, at the client
+where it can ask, else in `operable inbox`, unless a rule decides. With `--read-only` only commands are served that change
+nothing. A cancelled call ends everything that it started.
 
 With `--output jsonl` it lists the tools that it would serve, since stdout cannot be two protocols; with `--http` it gives
 one `mcp_serving` event and serves until it is stopped.
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
 def mcp(
     *,
     only: list[str] | None = None,
-    kind: list[Literal["app", "tool", "wrap"]] | None = None,
+    kind: list[Literal["agent", "app", "flow", "tool", "wrap"]] | None = None,
     allow_destructive: bool = False,
+    read_only: bool = False,
     http: bool = False,
     host: str = "127.0.0.1",
     port: int = 0,
@@ -42,9 +45,10 @@ def mcp(
 ) -> Iterator[McpToolEvent | McpServing]:
     """Serve the catalog to MCP clients, one tool per command.
 
-    only: serve the tool, wrapper or app of this name, and no others
+    only: serve the tool, wrapper, app, agent or flow of this name, and no others
     kind: serve only things of this kind
-    allow_destructive: also offer what cannot be undone; each call needs an approval
+    allow_destructive: also offer what cannot be undone, and agents; each call needs an approval
+    read_only: offer only what changes nothing
     http: serve streamable HTTP instead of stdio
     host: a loopback address
     port: 0 takes a free one
@@ -52,7 +56,7 @@ def mcp(
     """
     from operable.cli.catalog.mcp import listing, serve_client, serve_clients, toolbox_of
 
-    toolbox = toolbox_of(workspace, only or [], kind or [], enabled=allow_destructive)
+    toolbox = toolbox_of(workspace, only or [], kind or [], enabled=allow_destructive, read_only=read_only)
     if http:
         yield from serve_clients(context, toolbox, host, port)
     elif context.machine:

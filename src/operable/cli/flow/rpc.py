@@ -34,6 +34,7 @@ def defaults_of(
         scheduler_prefix=prefix or environment.get("AGENTCLI_SCHEDULER_PREFIX"),
         scheduler_bin=program or environment.get("AGENTCLI_SCHEDULER_BIN"),
         compat=compat,
+        side="rpc",
     )
 
 

@@ -28,11 +28,15 @@ _SHELL = "/bin/sh"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`home` is the root of the home; None if it is not known, which only matters to what needs it."""
+    """`home` is the root of the home; None if it is not known, which only matters to what needs it.
+
+    `side` is the kind of caller that the calls of its tasks have: `flow`, or `rpc` for a client of JSON-RPC.
+    """
 
     cwd: str
     environment: Mapping[str, str] = field(repr=False)
     home: str | None = None
+    side: str = "flow"
 
     @property
     def surroundings(self) -> Surroundings:

@@ -6,6 +6,9 @@ not a success fails the task.
 Nothing is guessed in its favour. A command that wants a confirmation runs only in a task with a manual approval, which is
 the confirmation. A task that says that it only reads cannot call a command that changes something. A contract that asks for
 an enclosure is refused: a tool and an application run where their own manifests say.
+
+Each call passes the gate of every call (`operable.gate`), as `flow:WORKFLOW/TASK`, or `rpc:WORKFLOW/TASK` if a client of
+JSON-RPC asked for the execution. The manual approval of the task is the answer of a person.
 """
 
 import asyncio
@@ -32,7 +35,9 @@ from operable.state.paths import VARIABLES
 
 if TYPE_CHECKING:
     from operable.flow.run.options import ExecOptions
-    from operable.offer.action import Action, Adapter, Result
+    from operable.gate.call_gate import CallGate
+    from operable.offer.action import Action, Adapter, Progress, Result
+    from operable.offer.aoi import ProgramLine
 
 Json = dict[str, Any]
 _STOP_POLL = 0.2  # seconds; a person who cancels does not notice it
@@ -104,16 +109,40 @@ class ToolWork:
 
         async def silent(_done: float, _total: float | None, _message: str | None) -> None: ...
 
-        confirmed = self._it.approval_used is not None
-        call = asyncio.ensure_future(
-            adapter.call(action, self._arguments, confirmed=confirmed, progress=silent)
+        from operable.gate.call_gate import CallGate
+
+        gate = CallGate()
+        call = asyncio.ensure_future(self._admitted(gate, adapter, action, silent))
+        try:
+            while not (await asyncio.wait({call}, timeout=_STOP_POLL))[0]:
+                if self._options.stop is not None and self._options.stop():
+                    call.cancel()
+                    await asyncio.wait({call})
+                    return None
+            return call.result()
+        finally:
+            await asyncio.to_thread(gate.flush)
+
+    async def _admitted(
+        self, gate: "CallGate", adapter: "Adapter", action: "Action", progress: "Progress"
+    ) -> "Result":
+        from operable.gate.approvals import Decision
+        from operable.gate.call import CallerId
+        from operable.offer.gate_call import call_gated, gated_call
+
+        it, source = self._it, self._it.selected
+        call = gated_call(
+            CallerId(it.caller.side, f"{source.workflow['id']}/{source.task['id']}"),
+            kind=self._tool.kind,
+            name=os.path.basename(self._tool.name),
+            action=action,
+            adapter=adapter,
+            arguments=self._arguments,
+            workspace=it.bound.cwd,
         )
-        while not (await asyncio.wait({call}, timeout=_STOP_POLL))[0]:
-            if self._options.stop is not None and self._options.stop():
-                call.cancel()
-                await asyncio.wait({call})
-                return None
-        return call.result()
+        used = it.approval_used
+        answer = None if used is None else Decision(True, by="the approval of the task", digest=call.digest)
+        return await call_gated(gate, call, action, adapter, progress=progress, answer=answer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +159,16 @@ def find_call(tool: ToolName, command: str, execution: Execution) -> OfferedCall
         return _app_call(tool.name, command, execution)
     if tool.kind == "wrap":
         # -P: no module of the workspace is ever imported in place of one of ours.
-        return _aoi_call((sys.executable, "-P", "-c", _WRAPPED, tool.name), command, execution)
+        from operable.wrap.tools import load
+
+        program = load(tool.name).program_line
+        return _aoi_call((sys.executable, "-P", "-c", _WRAPPED, tool.name), command, execution, program)
     return _aoi_call((tool.name,), command, execution)
 
 
-def _aoi_call(words: tuple[str, ...], command: str, execution: Execution) -> OfferedCall:
+def _aoi_call(
+    words: tuple[str, ...], command: str, execution: Execution, program: "ProgramLine | None" = None
+) -> OfferedCall:
     from operable.offer.action import actions
     from operable.offer.aoi import AoiAdapter
     from operable.run.discovery import ToolSource, describe
@@ -150,7 +184,9 @@ def _aoi_call(words: tuple[str, ...], command: str, execution: Execution) -> Off
     action = _named(actions(description.capabilities), command)
     return OfferedCall(
         action,
-        lambda given, timeout: AoiAdapter(words, env={**environment, **given}, timeout=timeout, cwd=cwd),
+        lambda given, timeout: AoiAdapter(
+            words, env={**environment, **given}, timeout=timeout, cwd=cwd, program=program
+        ),
     )
 
 

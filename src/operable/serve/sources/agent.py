@@ -1,17 +1,22 @@
-"""Agents that can be driven. They are prompted in sessions (`operable agent prompt`), not called command by command.
+"""Agents that can be driven: a call of `prompt` is one turn in a session of its own.
 
-What one may do is for the host's policy, so its risk is not known here. The ledger, its manifest and the files on disk say
+What the agent then does is judged by the rules for sessions of the user's policy file; what no rule decides is a question
+in that session's queue. So the effect of a call is not known here. The ledger, its manifest and the files on disk say
 whether it is installed and logged in; nothing is run. Of a manifest that the user has not approved, only the name counts.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 
+from operable.gate.policy.call_policy import CallPolicy
+from operable.gate.policy.pattern import ASK
+from operable.gate.policy.rules import Policy
 from operable.host.launch.discover import DiscoveredManifest, Discovery
 from operable.host.launch.install import Installation
 from operable.host.launch.ledger import Ledger, Scope
@@ -19,7 +24,83 @@ from operable.host.launch.places import Places
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loader import load
 from operable.manifest.problem import ManifestError
+from operable.offer.action import Action, Confirmation, Progress, Result
+from operable.offer.result import ResultCollector
 from operable.serve.catalog import Operable, OperableSource, login_state
+from operable.wire.events import AgentError, TextDelta
+
+_TIMEOUT = 600.0  # seconds of a turn, as everywhere where a tool is called
+_LONGEST = 200_000  # characters of a message
+_PROMPT = Action("prompt", "Send the agent one message and get its answer.", is_undeclared=True)
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "prompt": {"type": "string", "minLength": 1, "maxLength": _LONGEST, "description": "the message"},
+        "timeout": {
+            "type": "number",
+            "exclusiveMinimum": 0,
+            "maximum": 3600,
+            "description": f"seconds that the turn may take; {_TIMEOUT:g} if it is left out",
+        },
+    },
+    "required": ["prompt"],
+    "additionalProperties": False,
+}
+
+
+class AgentTurnAdapter:
+    """One turn of an agent per call, in a session that ends with it."""
+
+    def __init__(self, path: str, name: str, workspace: str) -> None:
+        self._path, self._name, self._workspace = path, name, workspace
+
+    async def input_schema(self, action: Action) -> dict[str, Any]:
+        del action  # every agent takes the same
+        return _SCHEMA
+
+    def program_line(self, action: Action, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        del action, arguments  # the message is not a command line
+        return ()
+
+    async def call(
+        self, action: Action, arguments: Mapping[str, Any], *, confirmed: Confirmation, progress: Progress
+    ) -> Result:
+        del action, confirmed, progress
+        from operable.host.agent_cli import define_agent_cli
+        from operable.host.arm import Message
+        from operable.host.start.options import StartOptions
+
+        agent = define_agent_cli(self._path, trusted=True)
+        options = StartOptions(self._workspace, policy=_session_policy(), label=f"call of {self._name}")
+        texts, problem = [], None
+        async with await agent.start(options) as session:
+            turn = session.send(Message(arguments["prompt"]), timeout=arguments.get("timeout", _TIMEOUT))
+            async for event in turn:
+                if isinstance(event, TextDelta):
+                    texts.append(event.text)
+                elif isinstance(event, AgentError):
+                    problem = event.error
+        reason = "failed" if turn.end is None else turn.end.reason
+        with ResultCollector() as collector:
+            collector.entry({"text": "".join(texts)})
+            summary = {"session": session.id, "reason": reason}
+            if reason == "completed":
+                return collector.result(summary)
+            message = problem.message if problem is not None else f"the turn ended as {reason}"
+            return replace(
+                collector.result(summary, code="TURN_NOT_COMPLETED"),
+                errors=[{"code": "TURN_NOT_COMPLETED", "category": "internal", "message": message}],
+            )
+
+
+def _session_policy() -> Policy:
+    """The rules for sessions of the policy file; what no rule decides is asked."""
+    tables = CallPolicy().tables()
+    if tables is None:
+        return Policy(default=ASK)
+    is_said = any(table.default is not None for table in tables.for_caller("session:"))
+    policy = tables.policy_for("session:")
+    return policy if is_said else replace(policy, default=ASK)
 
 
 def find(workspace: str) -> Iterator[Operable]:
@@ -47,6 +128,8 @@ def _described(each: DiscoveredManifest, workspace: str, places: Places, ledger:
         capabilities=tuple(name.replace("_", "-") for name, value in said.items() if value is True),
         auth=_auth(manifest, workspace, ledger),
         health="ok" if here else "missing",
+        actions=(_PROMPT,),
+        adapter=AgentTurnAdapter(each.path, each.name, workspace) if here else None,
         problem=None if here else f"operable agent install {each.name}",
     )
 

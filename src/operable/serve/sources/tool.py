@@ -81,7 +81,7 @@ def _asked(name: str, path: str, workspace: str) -> Operable:
         actions=tuple(actions(capabilities)),
         capabilities=capabilities_of(command_entries(capabilities)),
         auth="required" if _needs(capabilities.get("auth")) else "none",
-        adapter=AoiAdapter([path], inherit=own_variables(name), cwd=workspace),
+        adapter=AoiAdapter([path], inherit=own_variables(name), cwd=workspace, name=name),
     )
 
 

@@ -70,6 +70,8 @@ def _wrapped(name: str, workspace: str) -> Operable:
             inherit=(*own_variables(name), *_OURS, *tool.plan.env_pass),
             graces=Graces(interrupt=GRACE),
             cwd=workspace,
+            name=name,
+            program=tool.program_line,
         )
         if here
         else None,
