@@ -175,10 +175,10 @@ def test_forgetting_needs_an_end(tmp_path):
         async with registry(tmp_path) as sessions:
             view = await sessions.spawn(SCRIPTED)
             with pytest.raises(Fail) as running:
-                sessions.forget(view.id)
+                await sessions.forget(view.id)
             await sessions.kill(view.id)
             await sessions.kill(view.id)  # any number of times
-            sessions.forget(view.id)
+            await sessions.forget(view.id)
             with pytest.raises(Fail) as gone:
                 sessions.get(view.id)
             return running.value.code, gone.value.code

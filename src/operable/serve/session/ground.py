@@ -41,11 +41,15 @@ def parse_ref(text: str) -> GroundRef:
         problem = f"this machine has the workspaces of @{OWNER} only"
     elif not SLUG.fullmatch(match["slug"]):
         problem = "the slug has other characters than a-z, 0-9 and -"
-    elif any(part in ("", ".", "..") for part in (match["subtree"] or "x").split("/")) or "\0" in text:
+    elif any(part in ("", ".", "..") for part in _below(match).split("/")) or "\0" in text:
         problem = "the path below the workspace has an empty part, a . or a .."
     if match is None or problem:
         raise Fail("usage", "GROUND_INVALID", problem, target=text[:200])
     return GroundRef(match["owner"], match["slug"], match["subtree"] or "")
+
+
+def _below(match: re.Match[str]) -> str:
+    return "folder" if match["subtree"] is None else match["subtree"]
 
 
 class Ground(NamedTuple):
@@ -103,8 +107,8 @@ def _named(known: WorkspaceList, text: str) -> Ground:
 
 
 def _at_path(known: WorkspaceList, folder: str, warnings: tuple[str, ...]) -> Ground:
-    path = os.path.realpath(folder)
-    if not os.path.isabs(folder) or "\0" in folder or not os.path.isdir(path):
+    path = "" if "\0" in folder else os.path.realpath(folder)
+    if not os.path.isabs(folder) or not os.path.isdir(path):
         message = f"the folder {folder[:200]} is not an absolute path of a folder"
         raise Fail("not_found", "WORKSPACE_NOT_FOUND", message, target=folder[:200])
     bucket = known.bucket("", path)

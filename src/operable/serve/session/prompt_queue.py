@@ -77,6 +77,10 @@ class PromptQueue:
                 return prompt
         raise Fail("not_found", "NO_SUCH_PROMPT", "no such prompt waits", target=prompt_id)
 
+    def clear(self) -> None:
+        """Another session has them now."""
+        self._keep([])
+
     def _keep(self, prompts: list[QueuedPrompt]) -> None:
         try:
             write_whole(self._path, msgspec.json.encode(prompts))

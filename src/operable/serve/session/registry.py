@@ -12,32 +12,46 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
+from operable.gate.approvals import Ask, Decision, answer_ask, pending_asks
 from operable.gate.policy.rules import Policy
 from operable.host.session.link import check_message
 from operable.host.session.log_files import FileCursor, Record
-from operable.host.session.registry import ALIVE, Registry, SessionHome, SessionOrigin
-from operable.host.session.session import Session
-from operable.host.session.transcript import Said, quoted
-from operable.host.start.assembly import new_session_id
-from operable.host.start.options import StartOptions
-from operable.kernel.data_class import dataclass
+from operable.host.session.registry import ALIVE, Registry, SessionHome
+from operable.host.session.transcript import quoted
 from operable.kernel.errors import Fail
-from operable.manifest.kinds.agent import AgentBinding
 from operable.serve.session import spawn as starts
-from operable.serve.session.delegation import MAX_CHILDREN, MAX_DEPTH, Delegator, require
-from operable.serve.session.ground import Ground, nested_ground, root_ground
-from operable.serve.session.prompt_queue import PromptQueue, QueuedPrompt, queued_prompts
+from operable.serve.session.continuation import Predecessor, RecoveredSession, to_recover
+from operable.serve.session.delegation import (
+    MAX_CHILDREN,
+    MAX_DEPTH,
+    Delegator,
+    SessionTree,
+    allowed_targets,
+    denied,
+    is_below,
+    require,
+    tree_below,
+)
+from operable.serve.session.prompt_queue import QueuedPrompt, queued_prompts
 from operable.serve.session.spawn import SpawnRequest
+from operable.serve.session.starter import LiveSession, SessionStarter
 from operable.serve.session.view import Glances, SessionView, view_of
-from operable.serve.session.workspaces import WorkspaceList, Workspaces
+from operable.serve.session.workspaces import (
+    DEFAULT,
+    WorkspaceList,
+    Workspaces,
+    mark_partition,
+    prune_bucket,
+)
+from operable.serve.session.worktree import remove_worktree
 
 # Live at a time. Each is an agent process; a machine that carries more has its limit raised by its owner.
 AT_MOST: Final = 500
 PAGE: Final = 100
 PAGE_LIMIT: Final = 1000
+_PRUNE_EVERY: Final = 100  # ends of sessions
 
 
 class PromptReceipt(NamedTuple):
@@ -64,19 +78,6 @@ class LogPage(NamedTuple):
 RecordBatch = list[Record]
 
 
-@dataclass(slots=True)
-class LiveSession:
-    """A session of this process, with what the gate and the queue need."""
-
-    session: Session
-    queue: PromptQueue
-    options: StartOptions
-    ground: Ground
-    binding: AgentBinding | None = None
-    history: list[Said] = field(default_factory=list)  # quoted before the first prompt
-    sending: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-
 class SessionRegistry:
     """The sessions of a daemon. `url` is where its agents reach it; `policy` gives the rules of sessions that name none."""
 
@@ -95,24 +96,21 @@ class SessionRegistry:
     ) -> None:
         self.homes = Registry(state)
         self.workspaces = workspaces or Workspaces()
-        self.url = url
         self.on_change: Callable[[str], object] = lambda _session_id: None
-        self._policy = policy
-        self._find_adapter = find_adapter
-        self._here = here or os.getcwd()
+        self._starter = SessionStarter(
+            self.homes, self.workspaces, policy, find_adapter, here or os.getcwd(), url
+        )
         self._at_most = at_most
         self._max_depth, self._max_children = max_depth, max_children
         self._live: dict[str, LiveSession] = {}
         self._starting: dict[str, int] = {}  # by the session that asks; "": no session asks
-        self._tokens: dict[str, str] = {}  # hash -> session id
         self._glances = Glances()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._ended = 0
 
     # --- making
 
-    async def spawn(
-        self, request: SpawnRequest, *, caller: str | None = None, continues: str | None = None
-    ) -> SessionView:
+    async def spawn(self, request: SpawnRequest, *, caller: str | None = None) -> SessionView:
         """Start a session. `caller` is the session that was authenticated; None: a person or a program with a token.
 
         Fail says what is missing or refused, before a process is made. The first prompt is sent before it returns.
@@ -123,50 +121,53 @@ class SessionRegistry:
         if parent is not None:
             require(self.delegator(parent), request.agent, starts.known_agents())
         with self._place_for(caller or ""):
-            live = await self._start(request, parent, continues)
-        session_id = live.session.id
+            live = self._admit(await self._starter.spawn(request, parent))
         if request.prompt is not None:
-            await self.prompt(session_id, request.prompt)
+            await self.prompt(live.session.id, request.prompt)
         return self._view(live.session.home, warnings=live.ground.warnings)
 
-    async def _start(
-        self, request: SpawnRequest, parent: LiveSession | None, continues: str | None
-    ) -> LiveSession:
-        known = self.workspaces.list()
-        if parent is None:
-            ground = root_ground(known, ground=request.ground, cwd=request.cwd, here=self._here)
-            chosen = starts.root_options(request, ground.path, self._policy())
-        else:
-            ground = nested_ground(known, ground=request.ground, cwd=request.cwd, parent=parent.ground)
-            chosen = starts.nested_options(request, ground.path, parent.options)
-        binding = None if request.agent is None else starts.load_agent(request.agent)
-        adapter = starts.adapter_of(request, binding, nested=parent is not None)
-        handle = self._find_adapter(adapter, ground.path)
-        session_id, (token, hashed) = new_session_id(), starts.new_token()
-        options = replace(
-            starts.with_home(handle, starts.bound_options(chosen, binding)),
-            session_id=session_id,
-            env={starts.TOKEN_VARIABLE: token, **({starts.URL_VARIABLE: self.url} if self.url else {})},
-            origin=SessionOrigin(
-                bucket=ground.bucket,
-                ground=ground.ref,
-                agent_slug=request.agent,
-                parent_session_id=None if parent is None else parent.session.id,
-                depth=0 if parent is None else parent.session.home.meta.depth + 1,
-                continues=continues,
-            ),
-        )
-        self._tokens[hashed] = session_id  # an agent may call before its handshake ends
-        try:
-            session = await handle.start(options)
-        except BaseException:
-            self._tokens.pop(hashed, None)
-            raise
-        live = LiveSession(session, PromptQueue(session.home.folder), options, ground, binding)
+    async def resume(self, session_id: str, *, how: str | None = None) -> SessionView:
+        """A new session that goes on where one that has ended left: natively or by transcript, as its manifest says.
+
+        It takes over the prompts that waited. Fail conflict/SESSION_RUNNING, usage/NOT_RESUMABLE.
+        """
+        home = self._home(session_id)
+        if home.meta.status in ALIVE:
+            text = "the session runs: prompt it, or fork it"
+            raise Fail("conflict", "SESSION_RUNNING", text, target=home.meta.id)
+        return await self._continue(Predecessor(home, how))
+
+    async def fork(self, session_id: str) -> SessionView:
+        """A new session that begins with what was said in another one, which goes on as it is."""
+        return await self._continue(Predecessor(self._home(session_id), is_fork=True))
+
+    async def recover(self) -> "tuple[RecoveredSession, ...]":
+        """What a daemon does first: mark the sessions of dead processes, resume those that asked for it, keep bounds."""
+        homes = await asyncio.to_thread(self.homes.sessions)  # marks them
+        await asyncio.to_thread(mark_partition, self.homes, self.workspaces.list())
+        found = []
+        for before in to_recover(homes):
+            try:
+                view = await self._continue(before)
+            except Fail as problem:
+                found.append(RecoveredSession(before.home.meta.id, problem=problem))
+            else:
+                found.append(RecoveredSession(before.home.meta.id, view))
+        for bucket in {DEFAULT, *(each.slug for each in self.workspaces.list().workspaces)}:
+            await asyncio.to_thread(prune_bucket, self.homes, bucket)
+        return tuple(found)
+
+    async def _continue(self, before: Predecessor) -> SessionView:
+        with self._place_for(""):
+            live = self._admit(await self._starter.go_on(before))
+        return self._view(live.session.home)
+
+    def _admit(self, live: LiveSession) -> LiveSession:
+        """It is one of ours from now on. Not a moment after its start: nothing of it may be missed."""
+        session_id = live.session.id
         self._live[session_id] = live
-        session.watch(lambda: self._changed(session_id, hashed))
-        starts.keep_request(session.home.folder, request)
-        self._changed(session_id, hashed)
+        live.session.watch(lambda: self._changed(session_id))
+        self._changed(session_id)
         return live
 
     @contextmanager
@@ -197,7 +198,7 @@ class SessionRegistry:
 
     def authenticate(self, token: str) -> str | None:
         """The session that a token belongs to, if it lives; None for any other text."""
-        return self._tokens.get(starts.token_hash(token))
+        return self._starter.tokens.get(starts.token_hash(token))
 
     # --- looking
 
@@ -328,10 +329,75 @@ class SessionRegistry:
         ]
         await asyncio.gather(live.session.kill(), *(self.kill(child.session.id) for child in children))
 
-    def forget(self, session_id: str) -> None:
-        """Remove a session that has ended, with its log and queue. Fail conflict/SESSION_RUNNING."""
-        self.homes.forget(self._home(session_id))
-        self.on_change(session_id)
+    async def forget(
+        self, session_id: str, *, worktree: Literal["clean", "keep", "discard"] = "clean"
+    ) -> None:
+        """Remove a session that has ended, with its log and queue. Fail conflict/SESSION_RUNNING.
+
+        Its worktree goes with it if it is clean and no other session works there; Fail conflict/WORKTREE_CHANGED if it is
+        not clean, unless `worktree` says to keep or to discard it.
+        """
+        home = self._home(session_id)
+        if home.meta.status in ALIVE:
+            self.homes.forget(home)  # raises
+        path = home.meta.worktree
+        shared = path and any(
+            each.meta.worktree == path and each.meta.id != home.meta.id for each in self.homes.sessions()
+        )
+        if path and not shared and worktree != "keep":
+            await asyncio.to_thread(remove_worktree, path, discard=worktree == "discard")
+        self.homes.forget(home)
+        self.on_change(home.meta.id)
+
+    def tree(self, session_id: str) -> SessionTree:
+        """The session and those that it started, with what they used."""
+        known = self.workspaces.list()
+        return tree_below(
+            self._home(session_id).meta.id, [self._view(home, known) for home in self.homes.sessions()]
+        )
+
+    def require_reachable(self, caller: str, session_id: str) -> None:
+        """A session reaches itself and those that it started. Fail authz/DELEGATION_DENIED for any other."""
+        parents = {home.meta.id: home.meta.parent_session_id for home in self.homes.sessions()}
+        if not is_below(self._home(session_id).meta.id, caller, parents):
+            raise denied("a session reaches only those that it started", session_id)
+
+    def delegations(self, session_id: str) -> dict[str, Fail | None]:
+        """What the delegation gate would say to a session about each agent; None: it may start it."""
+        return allowed_targets(self.delegator(self._live_here(session_id)), starts.known_agents())
+
+    def approvals(self, session_id: str | None = None) -> "tuple[tuple[SessionView, Ask], ...]":
+        """The questions of sessions that wait for an answer, of this and of other processes."""
+        views = (
+            [self.get(session_id)]
+            if session_id is not None
+            else self.list(limit=PAGE_LIMIT, status="needs_you").sessions
+        )
+        return tuple((view, ask) for view in views for ask in self._asks(view.id))
+
+    def answer(self, session_id: str, ask_id: str, decision: Decision) -> Ask:
+        """Answer a question. Fails as `ApprovalQueue.answer` does; the first answer counts."""
+        home = self._home(session_id)
+        live = self._live.get(home.meta.id)
+        if live is None:
+            return answer_ask(home.folder, ask_id, decision)
+        ask = next((each for each in live.session.asks if each.id == ask_id), None)
+        live.session.answer(
+            ask_id,
+            decision.allowed,
+            reason=decision.reason,
+            option_id=decision.option_id,
+            content=decision.content,
+            remember=decision.remember,
+            digest=decision.digest,
+            by=decision.by,
+        )
+        assert ask is not None  # noqa: S101 - it was answered
+        return ask
+
+    def _asks(self, session_id: str) -> "tuple[Ask, ...]":
+        live = self._live.get(session_id)
+        return tuple(pending_asks(self._home(session_id).folder) if live is None else live.session.asks)
 
     def change(self, session_id: str, *, label: str | None = None, pinned: bool | None = None) -> SessionView:
         """Rename or pin a session that this process runs, or that has ended."""
@@ -376,14 +442,23 @@ class SessionRegistry:
         self._soon(live.session.id)  # the turn may have ended meanwhile
         return prompt
 
-    def _changed(self, session_id: str, hashed: str) -> None:
+    def _changed(self, session_id: str) -> None:
         live = self._live.get(session_id)
         if live is not None and live.session.status not in ALIVE:
             del self._live[session_id]
-            self._tokens.pop(hashed, None)
+            self._starter.tokens.pop(live.token_hash, None)
+            self._prune(live.ground.bucket)
         elif live is not None:
             self._soon(session_id)
         self.on_change(session_id)
+
+    def _prune(self, bucket: str) -> None:
+        """Now and then, beside the work: each look reads the whole bucket."""
+        self._ended += 1
+        if self._ended % _PRUNE_EVERY == 0:
+            task = asyncio.get_running_loop().create_task(asyncio.to_thread(prune_bucket, self.homes, bucket))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     def _soon(self, session_id: str) -> None:
         live = self._live.get(session_id)

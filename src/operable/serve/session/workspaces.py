@@ -3,9 +3,16 @@
     <config>/workspaces.json    {version: 1, active, workspaces: [{slug, path, addedAt, updatedAt, label}]}
     ws://workspaces/@owner/slug[/subtree]    how a folder of one is named everywhere else; `@me` is the user
 
-A session belongs to the bucket of its registered slug, exactly that one, else to `default`. A change is written whole
-under a lock, and members of the file that this version does not know are kept. A file that cannot be read is an error,
-never an empty list: the next change would lose what it has.
+    <state>/agents/<bucket>/sessions/<session id>/
+    <state>/agents/partition.json    which folders were there before buckets were; they are read where they are
+
+A session belongs to the bucket of its registered slug, exactly that one, else to `default`. What was there before is the
+legacy store: nothing in it is moved, changed or removed, and its sessions are shown in the bucket of exactly their folder.
+A bucket keeps its newest ended sessions; one that is pinned, that runs, that has a worktree or prompts that wait is never
+removed by itself.
+
+A change of the list is written whole under a lock, and members of the file that this version does not know are kept. A
+file that cannot be read is an error, never an empty list: the next change would lose what it has.
 """
 
 import os
@@ -14,20 +21,26 @@ from typing import Any, Final
 
 import msgspec
 
-from operable.host.session.registry import timestamp
+from operable.host.session.registry import ALIVE, Registry, SessionHome, timestamp
 from operable.kernel.errors import Fail
+from operable.serve.session.prompt_queue import queued_prompts
 from operable.state.atomic import advise, make_folder, write_whole
 from operable.state.lock import EXCLUSIVE, held
 from operable.state.paths import config_path
 
 DEFAULT: Final = "default"
 _VERSION = 1
+# Ended sessions of a bucket. A person does not look back further, and the audit chain keeps what was done.
+KEPT: Final = 1000
+# Bytes of their files.
+ROOM: Final = 10 * 1024 * 1024 * 1024
+_MARKER = "partition.json"
 _AT_MOST = 1000
 _LIMIT = 4 * 1024 * 1024  # bytes of the file: 1000 entries with the longest paths
 _WAIT = 10.0  # seconds for the lock: a change takes milliseconds
 SLUG = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 # Other folders of the state directory that the buckets are in (operable.host.launch.places, operable.host.session).
-_RESERVED = frozenset({DEFAULT, "owners", "installs", "locks", "homes", "sessions"})
+_RESERVED = frozenset({DEFAULT, "owners", "installs", "locks", "homes", "sessions", "worktrees"})
 
 
 class RegisteredWorkspace(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -183,3 +196,49 @@ def _entries(data: dict[str, Any]) -> list[RegisteredWorkspace]:
 def _unwritable(path: str, error: OSError) -> Fail:
     message = f"the list of workspaces cannot be written: {error.strerror or error}"
     return Fail("io", "STATE_UNWRITABLE", message, target=path, hint=advise(error))
+
+
+def mark_partition(registry: Registry, known: WorkspaceList) -> bool:
+    """Write once which folders are the legacy store; True if this call did it."""
+    marker = os.path.join(registry.root, _MARKER)
+    if os.path.exists(marker):
+        return False
+    buckets = {DEFAULT, *(each.slug for each in known.workspaces)}
+    legacy = sorted({home.meta.workspace_slug for home in registry.sessions()} - buckets)
+    try:
+        data = {"version": _VERSION, "at": timestamp(), "legacy": legacy}
+        write_whole(marker, msgspec.json.format(msgspec.json.encode(data)))
+    except OSError as error:
+        message = f"the marker cannot be written: {error.strerror}"
+        raise Fail("io", "STATE_UNWRITABLE", message, target=marker) from error
+    return True
+
+
+def prune_bucket(registry: Registry, bucket: str, *, kept: int = KEPT, room: int = ROOM) -> list[str]:
+    """Remove the oldest ended sessions beyond the bound of a bucket; the ids of those that were removed."""
+    ended = [
+        home
+        for home in registry.sessions()
+        if home.meta.status not in ALIVE
+        and os.path.basename(os.path.dirname(os.path.dirname(home.folder))) == bucket
+    ]
+    removed: list[str] = []
+    used = 0
+    for number, home in enumerate(ended):  # the newest first
+        used += _size(home.folder)
+        if (number >= kept or used > room) and _may_go(home):
+            registry.forget(home)
+            removed.append(home.meta.id)
+    return removed
+
+
+def _may_go(home: SessionHome) -> bool:
+    return not (home.meta.pinned or home.meta.worktree or queued_prompts(home.folder))
+
+
+def _size(folder: str) -> int:
+    try:
+        with os.scandir(folder) as entries:
+            return sum(entry.stat(follow_symlinks=False).st_size for entry in entries)
+    except OSError:
+        return 0  # it was forgotten meanwhile

@@ -1,0 +1,155 @@
+"""Starting sessions: where they work, with whose rights, under which credential; new ones and those that go on.
+
+Everything is decided before a process is made: ground, rules, AGENT.md, adapter, worktree. A token is known to the
+registry before the agent gets it, since an agent may call before its handshake ends; only its hash is kept.
+"""
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import field, replace
+
+import msgspec
+
+from operable.gate.policy.rules import Policy
+from operable.host.agent_cli import AgentCliHandle
+from operable.host.session.registry import Registry, SessionOrigin
+from operable.host.session.session import Session
+from operable.host.session.transcript import Said
+from operable.host.start.assembly import new_session_id
+from operable.host.start.options import StartOptions
+from operable.kernel.data_class import dataclass
+from operable.manifest.kinds.agent import AgentBinding
+from operable.serve.session import spawn as starts
+from operable.serve.session.continuation import NATIVE, Predecessor
+from operable.serve.session.ground import Ground, nested_ground, root_ground
+from operable.serve.session.prompt_queue import PromptQueue
+from operable.serve.session.spawn import SpawnRequest
+from operable.serve.session.workspaces import Workspaces
+from operable.serve.session.worktree import Worktree, make_worktree, remove_worktree
+
+
+@dataclass(slots=True)
+class LiveSession:
+    """A session of this process, with what the gate and the queue need."""
+
+    session: Session
+    queue: PromptQueue
+    options: StartOptions
+    ground: Ground
+    token_hash: str
+    binding: AgentBinding | None = None
+    history: list[Said] = field(default_factory=list)  # quoted before the first prompt
+    sending: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+@dataclass(slots=True)
+class SessionStarter:
+    """What starts share. `tokens` has the hash of each credential and the session that it belongs to."""
+
+    homes: Registry
+    workspaces: Workspaces
+    policy: Callable[[], Policy | None]
+    find_adapter: starts.FindAdapter
+    here: str
+    url: str = ""
+    tokens: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def _worktrees(self) -> str:
+        return os.path.join(self.homes.root, "worktrees")
+
+    async def spawn(self, request: SpawnRequest, parent: LiveSession | None) -> LiveSession:
+        """Start what is asked for; `parent` is the session that asks, which the delegation gate has let pass."""
+        known = self.workspaces.list()
+        if parent is None:
+            ground = root_ground(known, ground=request.ground, cwd=request.cwd, here=self.here)
+            chosen = starts.root_options(request, ground.path, self.policy())
+        else:
+            ground = nested_ground(known, ground=request.ground, cwd=request.cwd, parent=parent.ground)
+            chosen = starts.nested_options(request, ground.path, parent.options)
+        origin = SessionOrigin(
+            bucket=ground.bucket,
+            ground=ground.ref,
+            agent_slug=request.agent,
+            parent_session_id=None if parent is None else parent.session.id,
+            depth=0 if parent is None else parent.session.home.meta.depth + 1,
+        )
+        binding = None if request.agent is None else starts.load_agent(request.agent)
+        adapter = starts.adapter_of(request, binding, nested=parent is not None)
+        session_id = new_session_id()
+        handle = self.find_adapter(adapter, ground.path)
+        tree = None
+        if request.worktree:
+            tree = await asyncio.to_thread(
+                make_worktree, ground.path, self._worktrees, session_id, request.worktree
+            )
+            ground = ground._replace(path=tree.cwd, warnings=(*ground.warnings, *_unfiltered(tree)))
+            origin = msgspec.structs.replace(origin, worktree=tree.path)
+            chosen = replace(chosen, workspace=tree.cwd)
+        options = replace(starts.bound_options(chosen, binding), session_id=session_id, origin=origin)
+        try:
+            live = await self._start(handle, options, ground, binding)
+        except BaseException:
+            if tree is not None:
+                await asyncio.to_thread(remove_worktree, tree.path)
+            raise
+        starts.keep_request(live.session.home.folder, request)
+        return live
+
+    async def go_on(self, before: Predecessor) -> LiveSession:
+        """Start a session that goes on from another one."""
+        meta, request = before.home.meta, before.request()
+        known = self.workspaces.list()
+        ground = Ground(meta.cwd, meta.ground, known.bucket(meta.workspace_slug, meta.cwd))
+        binding = None if request.agent is None else starts.load_agent(request.agent)
+        handle = self.find_adapter(starts.adapter_of(request, binding, nested=False), ground.path)
+        strategy = before.strategy(handle.manifest)
+        options = replace(
+            starts.bound_options(starts.root_options(request, ground.path, self.policy()), binding),
+            session_id=new_session_id(),
+            continuation=strategy,
+            resume=meta.agent_session_id if strategy == NATIVE else None,
+            label=meta.label,
+            origin=SessionOrigin(
+                bucket=ground.bucket,
+                ground=ground.ref,
+                agent_slug=meta.agent_slug,
+                parent_session_id=meta.parent_session_id,
+                depth=meta.depth,
+                worktree=meta.worktree,
+                continues=meta.id,
+            ),
+        )
+        live = await self._start(handle, options, ground, binding)
+        starts.keep_request(live.session.home.folder, request)
+        if strategy != NATIVE:
+            live.history = await asyncio.to_thread(before.history)
+        if before.waiting:
+            for each in before.waiting:
+                live.queue.put(each.text, each.by)
+            PromptQueue(before.home.folder).clear()
+        return live
+
+    async def _start(
+        self, handle: AgentCliHandle, options: StartOptions, ground: Ground, binding: AgentBinding | None
+    ) -> LiveSession:
+        session_id = options.session_id or new_session_id()
+        token, hashed = starts.new_token()
+        env = {starts.TOKEN_VARIABLE: token, **({starts.URL_VARIABLE: self.url} if self.url else {})}
+        options = replace(starts.with_home(handle, options), session_id=session_id, env=env)
+        self.tokens[hashed] = session_id  # an agent may call before its handshake ends
+        try:
+            session = await handle.start(options)
+        except BaseException:
+            self.tokens.pop(hashed, None)
+            raise
+        return LiveSession(session, PromptQueue(session.home.folder), options, ground, hashed, binding)
+
+
+def _unfiltered(tree: Worktree) -> tuple[str, ...]:
+    if not tree.filters:
+        return ()
+    return (
+        f"the filters of git are not run ({', '.join(tree.filters)}): their files are as they are stored",
+    )
