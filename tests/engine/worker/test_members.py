@@ -25,6 +25,7 @@ def test_each_member_of_a_manifest_does_what_it_says(tmp_path: Path) -> None:
         task("data", "echo", '{"a": 1}', output={"format": "json", "preview_bytes": 64}),
         task("long", "echo", long, output={"preview_bytes": 64, "offload": "always"}),
         task("cut", "echo", long, output={"preview_bytes": 64, "offload": "never"}),
+        task("inline", "echo", long, output={"preview_bytes": 64, "offload": "never", "retrieve": "inline"}),
         task("child", "true", trigger=after("long", condition="contains:xxx")),
         task("hostile", "true", trigger=after("long", condition="regex:(x+x+)+y")),
         task("remembers", "printenv", "OPERABLE_CONTEXT", context={"retrieval": "hybrid", "limit": 1}),
@@ -34,7 +35,7 @@ def test_each_member_of_a_manifest_does_what_it_says(tmp_path: Path) -> None:
         task("left", "true", trigger=after("fans")),
         task("right", "true", trigger=after("fans")),
     )
-    names = "audited unverified tolerated data long cut remembers given strict fans".split()
+    names = "audited unverified tolerated data long cut inline remembers given strict fans".split()
     runs = {name: engine.trigger(name) for name in names}
     with engine.worker():
         ends = {name: engine.wait_for(run, "succeeded", "failed", "refused") for name, run in runs.items()}
@@ -56,6 +57,7 @@ def test_each_member_of_a_manifest_does_what_it_says(tmp_path: Path) -> None:
     assert _children(engine, again) == []  # one job was for one run, and the other one is disabled
     assert engine.outputs(runs["long"]) == [f"{long}\n"]
     assert "".join(engine.outputs(runs["cut"])) == long[:64]
+    assert engine.outputs(runs["inline"]) == [f"{long}\n"]  # all of it is in the store
     assert engine.outputs(runs["given"]) == [f"input{tmp_path / 'in'}\nvalue\n"]
     (earlier,) = json.loads(engine.outputs(second)[0])
     assert (earlier["run_id"], earlier["state"], earlier["output"]) == (
@@ -100,11 +102,12 @@ def test_what_the_engine_cannot_do_is_refused_at_apply_by_name(tmp_path: Path) -
         task("f", identity={"presentation": {"handoff": "downscope"}}),
         task("g", "tool:shelf"),
         task("h", "tool:shelf", "get", shell={"program": "tool:x", "args": ["get"], "stdin": "[]"}),
+        task("i", budgets={"max_iterations": 3}),
     ]
     said = _refusal(tmp_path, *tasks)
     members = (
         "child_credential_policy child_credential_policy session.preferred_key auth_profile approval.auto "
-        "identity.presentation.handoff shell.args shell.stdin"
+        "identity.presentation.handoff shell.args shell.stdin budgets.max_iterations"
     ).split()
     for index, member in enumerate(members):
         assert f"$.workflows[0].tasks[{index}].{member}" in said

@@ -32,6 +32,9 @@ _FACTS = (
 ).split()
 _WARNINGS = 20
 _FACTS_LIMIT = 32_000  # characters
+_INLINE = (
+    65_536  # bytes of an output that are in the store if it is to be inline; the number of the contract (4.3)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +198,12 @@ def _interrupted(end: AttemptEnd, control: AttemptControl) -> AttemptEnd:
 
 
 def _keep_output(started: StartedAttempt, result: Json, folder: str) -> Json:
-    """The columns about the output; what is longer than the preview is in a file, as `output.offload` says."""
+    """The columns about the output; what is longer than the store's part is in a file, as `output.offload` says."""
     output = started.definition.document["output"]
     whole = "".join(filter(None, (result["stdout"], result["stderr"]))).encode("utf-8", "replace")
     limit = int(output["preview_bytes"])
+    if output["retrieve"] == "inline":
+        limit = max(4 * limit, _INLINE)
     kept: Json = {
         "preview": whole[:limit].decode("utf-8", "ignore").replace("\0", "\ufffd"),
         "output_bytes": len(whole),

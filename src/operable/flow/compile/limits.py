@@ -38,6 +38,8 @@ def task_problems(manifest: Json, workflow: Json, task: Json) -> Iterator[tuple[
     is_shell = task["target"]["session_target"] == "shell"
     if is_shell and (task.get("session") or {}).get("preferred_key") is not None:
         yield "session.preferred_key", "names a conversation, and a shell task has none"
+    if is_shell and (task.get("budgets") or {}).get("max_iterations") is not None:
+        yield "budgets.max_iterations", "counts turns of an agent, and a shell task has none"
     if task.get("auth_profile") is not None:
         yield "auth_profile", "names credentials of openclaw-scheduler; use identity"
     approval = normal_approval(task.get("approval"))
