@@ -356,10 +356,21 @@ class SessionRegistry:
             self._home(session_id).meta.id, [self._view(home, known) for home in self.homes.sessions()]
         )
 
+    def is_reachable(self, caller: str, session_id: str) -> bool:
+        """A session reaches itself and those that it started, directly or not."""
+        parents: dict[str, str | None] = {}
+        current: str | None = session_id
+        while current is not None and current not in parents:
+            try:
+                parents[current] = self._home(current).meta.parent_session_id
+            except Fail:  # it was forgotten, and with it who is above
+                break
+            current = parents[current]
+        return is_below(session_id, caller, parents)
+
     def require_reachable(self, caller: str, session_id: str) -> None:
-        """A session reaches itself and those that it started. Fail authz/DELEGATION_DENIED for any other."""
-        parents = {home.meta.id: home.meta.parent_session_id for home in self.homes.sessions()}
-        if not is_below(self._home(session_id).meta.id, caller, parents):
+        """Fail authz/DELEGATION_DENIED for a session that the caller did not start."""
+        if not self.is_reachable(caller, session_id):
             raise denied("a session reaches only those that it started", session_id)
 
     def delegations(self, session_id: str) -> dict[str, Fail | None]:
