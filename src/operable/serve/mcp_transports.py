@@ -12,6 +12,7 @@ import contextlib
 import hmac
 import ipaddress
 import os
+import re
 import secrets
 import socket
 import threading
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from mcp.server.transport_security import TransportSecuritySettings
 
 _LINE = 16 * 1024 * 1024
+BODY_LIMIT = 4 * 1024 * 1024  # bytes of a request over HTTP
+BODY_TIMEOUT = 30.0  # seconds until a request over HTTP is there
+SESSIONS = 200  # of clients over HTTP; each takes 40 kB, and is gone after half an hour without a request
 _Result = TypeVar("_Result")
 
 
@@ -163,10 +167,13 @@ async def serve_http(toolbox: Toolbox, listener: socket.socket, host: str, token
     """Serve clients on a socket, until a signal."""
     import uvicorn
 
-    app = _guarded(server(toolbox).streamable_http_app(transport_security=_own_names(host)), token)
+    app = server(toolbox).streamable_http_app(
+        transport_security=_own_names(host), max_request_body_size=BODY_LIMIT, max_sessions=SESSIONS
+    )
     config = uvicorn.Config(
-        app,
+        _guarded(app, token),
         http=IdleTimeoutProtocol,
+        ws="none",
         log_config=None,
         access_log=False,
         lifespan="on",
@@ -224,24 +231,78 @@ def _make_token(path: str) -> None:
 
 
 def _guarded(app: Any, token: str) -> Any:
-    """The application behind its token."""
+    """The application behind its token. It gets requests that are whole, in time, and messages."""
     wanted = f"Bearer {token}".encode()
 
-    async def guard(
-        scope: dict[str, Any],
-        receive: Callable[[], Awaitable[Any]],
-        send: Callable[[Any], Awaitable[None]],
-    ) -> None:
-        if scope["type"] == "http":
-            given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, wanted):
-                headers = [(b"www-authenticate", b"Bearer"), (b"content-length", b"0")]
-                await send({"type": "http.response.start", "status": 401, "headers": headers})
-                await send({"type": "http.response.body", "body": b""})
-                return
-        await app(scope, receive, send)
+    async def guard(scope: dict[str, Any], receive: _Receive, send: Callable[[Any], Awaitable[None]]) -> Any:
+        async def refuse(status: int, body: bytes = b"", *more: tuple[bytes, bytes]) -> None:
+            headers = [*more, (b"content-length", b"%d" % len(body))]
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            await send({"type": "http.response.body", "body": body})
+
+        if scope["type"] != "http":
+            return await app(scope, receive, send)
+        headers = dict(scope["headers"])
+        if not hmac.compare_digest(headers.get(b"authorization", b""), wanted):
+            return await refuse(401, b"", (b"www-authenticate", b"Bearer"))
+        # The SDK compares the beginning only: `http://127.0.0.1:1.evil.example` would be ours.
+        if not _ENDS_IN_PORT.search(headers.get(b"host", b"")):
+            return await refuse(421)
+        if not _ENDS_IN_PORT.search(headers.get(b"origin", b":0")):
+            return await refuse(403)
+        if scope["method"] != "POST":
+            return await app(scope, receive, send)
+        try:
+            body = await asyncio.wait_for(_body(receive), BODY_TIMEOUT)
+        except TimeoutError:
+            return await refuse(408, b"", (b"connection", b"close"))
+        if body is None:  # the client has gone; the SDK would report that as an error of its own
+            return None
+        if len(body) <= BODY_LIMIT and (fault := _fault(body)) is not None:
+            return await refuse(400, fault, (b"content-type", b"application/json"))
+        return await app(scope, _replayed(body, receive), send)
 
     return guard
+
+
+_Receive = Callable[[], Awaitable[Any]]
+_ENDS_IN_PORT = re.compile(rb"\A[^@]*:[0-9]{1,5}\Z")
+
+
+async def _body(receive: _Receive) -> bytes | None:
+    """The body of a request, and a part of one that is too long; None if the client has gone before its end."""
+    body = bytearray()
+    while len(body) <= BODY_LIMIT:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            break
+    return bytes(body)
+
+
+def _fault(body: bytes) -> bytes | None:
+    """The answer to a body that is not a message. The SDK takes a request with an invalid id for a notification."""
+    from operable.wire.jsonrpc import INVALID_REQUEST, MalformedMessage, decode, error_response
+
+    try:
+        decode(body)
+    except MalformedMessage as malformed:
+        error = {"code": INVALID_REQUEST, "message": f"The request cannot be read: {malformed.code}"}
+        answers = _refusals(body)
+        return answers[0] if len(answers) == 1 else json_line(error_response(None, error))
+    return None
+
+
+def _replayed(body: bytes, receive: _Receive) -> _Receive:
+    """A request whose body was read already."""
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def next_message() -> Any:
+        return waiting.pop() if waiting else await receive()
+
+    return next_message
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
