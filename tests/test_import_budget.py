@@ -41,13 +41,13 @@ def search(words: str, *, times: int = 10, kind: Literal["a", "b"] = "a", page: 
 # Declaring the tool with its events and a `Page`, and ending the process.
 ALWAYS = {
     *("operable", "operable.tool", "operable.tool.tool", "operable.tool.process"),
-    *("operable.tool.declaration", "operable.tool.kinds", "operable.tool.records"),
+    *("operable.tool.declaration", "operable.tool.kinds", "operable.tool.records", "operable.tool.signature"),
 }
 ERRORS = {"operable.kernel", "operable.kernel.errors"}
 BUILDING = {
     *("_json", "operable.spec", "operable.spec.framework_events", "operable.tool.discovery"),
     *("operable.tool.discovery.commands", "operable.tool.discovery.schema", "operable.tool.document"),
-    *("operable.tool.annotations", "operable.tool.encoders", "operable.tool.signature"),
+    *("operable.tool.annotations", "operable.tool.encoders"),
     *("operable.state", "operable.state.cache"),  # once: what was built is kept
 }
 CALL = {
@@ -56,7 +56,6 @@ CALL = {
     *("operable.tool.arguments", "operable.tool.front", "operable.tool.interrupt", "operable.tool.outflow"),
     *(
         "operable.tool.runner",
-        "operable.tool.signature",
         "operable.tool.supervision",
         "operable.tool.writer",
     ),

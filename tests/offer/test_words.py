@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from operable.offer.words import command_words, offered, unspecified
 from operable.tool import Tool
 from operable.tool.arguments import parse
-from operable.tool.declaration import Command
 from operable.tool.discovery.schema import input_schema
+from operable.tool.signature import Command
 
 tool = Tool("t", version="1", schema_name="org.example.t")
 

@@ -14,11 +14,11 @@ import pytest
 
 import operable.tool as sdk
 from operable.tool import Change, Command, Context, Event, Input, Page, Record, Tool, Warn
-from operable.tool.declaration import BUILT_IN, DEFAULT_LIMIT, DEFAULT_TIMEOUT
+from operable.tool.declaration import BUILT_IN
 from operable.tool.discovery.capabilities import capabilities_document
 from operable.tool.front import locate
 from operable.tool.kinds import StreamOf
-from operable.tool.signature import GUARDS
+from operable.tool.signature import DEFAULT_LIMIT, DEFAULT_TIMEOUT, GUARDS
 from tests.requirement import requirement
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from operable.tool.declaration import Command
 from operable.tool.options import CommandOptions
+from operable.tool.signature import Command
 
 VALUES = {
     "cursor": "id",

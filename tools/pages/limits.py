@@ -8,7 +8,7 @@ PATH = "docs/reference/limits.md"
 
 # module -> constant -> (unit, what it bounds, how a caller or author changes it, what happens when it is reached)
 LIMITS: dict[str, dict[str, tuple[str, str, str, str]]] = {
-    "operable.tool.declaration": {
+    "operable.tool.signature": {
         "DEFAULT_LIMIT": (
             "results",
             "a command that reads",

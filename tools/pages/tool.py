@@ -4,10 +4,10 @@ import ast
 
 from operable import tool as package
 from operable.tool import Tool
-from operable.tool.declaration import Command
 from operable.tool.discovery.help_text import command_help
 from operable.tool.discovery.schema import input_schema
 from operable.tool.records import json_text
+from operable.tool.signature import Command
 from tools.api import section, undocumented
 from tools.declared import module
 from tools.markdown import code, table
@@ -162,7 +162,7 @@ def missing() -> list[str]:
 
 def declared_options() -> dict[str, str]:
     """The options that `Command` takes from what the decorators get, with their defaults as they are written."""
-    made = module("operable.tool.declaration").find("Command").method("__init__")
+    made = module("operable.tool.signature").find("Command").method("__init__")
     found = {}
     for node in ast.walk(made) if made else ():
         match node:

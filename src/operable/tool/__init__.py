@@ -8,8 +8,6 @@ from operable import lazily
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from operable.kernel.errors import Fail as Fail
-    from operable.tool.declaration import Command as Command
-    from operable.tool.declaration import command as command
     from operable.tool.framework import Change as Change
     from operable.tool.framework import Check as Check
     from operable.tool.framework import ItemError as ItemError
@@ -23,16 +21,18 @@ if TYPE_CHECKING:
     from operable.tool.records import Record as Record
     from operable.tool.run.context import Context as Context
     from operable.tool.run.context import Relay as Relay
+    from operable.tool.signature import Command as Command
+    from operable.tool.signature import command as command
     from operable.tool.tool import Tool as Tool
 
 _HOMES = {
     "Fail": "operable.kernel.errors",
     "Context": "operable.tool.run.context",
-    "Command": "operable.tool.declaration",
+    "Command": "operable.tool.signature",
     "Page": "operable.tool.kinds",
     "Stream": "operable.tool.kinds",
     "Tool": "operable.tool.tool",
-    "command": "operable.tool.declaration",
+    "command": "operable.tool.signature",
     "Change": "operable.tool.framework",
     "Check": "operable.tool.framework",
     "ItemError": "operable.tool.framework",

@@ -29,9 +29,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from operable.tool.declaration import Command, Declaration
+    from operable.tool.declaration import Declaration
     from operable.tool.kinds import ValueKind
-    from operable.tool.signature import Param
+    from operable.tool.signature import Command, Param
 
 
 _EVERYWHERE = ("schema-version", "accept-schema", "timeout", "no-color", "debug", "help")

@@ -1,8 +1,4 @@
-"""What an author declares: the commands of a tool, their effects and bounds.
-
-Theory of operation: a decorator stores the function and its options and reads nothing else, so that declaring fifty
-commands costs fifty small objects. What the functions take and promise is read by `signature`, when one is invoked or
-described.
+"""What an author declares: a tool, and where its commands are. `signature` has the command itself.
 
 It does not parse, run or print: `operable.tool.tool.Tool` adds the discovery commands and `main`.
 """
@@ -18,114 +14,11 @@ if TYPE_CHECKING:
     from typing import Any, Unpack
 
     from operable.tool.options import CommandOptions
-    from operable.tool.records import Event, Record
-    from operable.tool.signature import Param
+    from operable.tool.records import Event
+    from operable.tool.signature import Command
 
 
 AOI_VERSION = "0.2"
-# A finite command that has not ended after five minutes has most likely hung on something; --timeout changes it.
-DEFAULT_TIMEOUT = 300.0
-# Read commands are bounded unless the author says otherwise (AOI section 15): a page, too little to flood a model.
-DEFAULT_LIMIT = 100
-# A plan is held in memory to be counted and confirmed; beyond this a command should be split (about 100 MB of changes).
-MAX_PLAN = 100_000
-
-
-class Command:
-    """One verb of a tool. Calling it calls the author's function, so that it can be tested as the plain function it is."""
-
-    def __init__(self, function: Callable[..., Any], name: str | None, options: dict[str, Any]) -> None:
-        if not hasattr(function, "__code__"):
-            msg = f"a command is made of a plain function, not of {function!r}"
-            raise TypeError(msg)
-        self.function = function
-        self.name: str = name if name is not None else function.__name__.rstrip("_").replace("_", "-")
-        self.mutates: bool = options.pop("mutates", False) or options.get("destructive", False)
-        self.destructive: bool = options.pop("destructive", False)
-        self.bulk: bool = options.pop("bulk", False)
-        self.unbounded: bool = options.pop("unbounded", False)
-        self.heartbeat: float = options.pop("heartbeat", 15.0)
-        self.limit: int | None = options.pop(
-            "limit", None if self.mutates or self.unbounded else DEFAULT_LIMIT
-        )
-        cursor = options.pop("cursor", ())
-        self.cursor: tuple[str, ...] = (cursor,) if isinstance(cursor, str) else tuple(cursor)
-        self.timeout: float | None = options.pop("timeout", None if self.unbounded else DEFAULT_TIMEOUT)
-        # Of a command that runs other programs and enforces the deadline itself: how long ending those may take.
-        self.grace: float | None = options.pop("grace", None)
-        self.runs_tools: bool = options.pop("runs_tools", False)
-        self.short: dict[str, str] = options.pop("short", {})  # {"o": "to"}: -o is --to
-        self.examples: tuple[str, ...] = tuple(options.pop("examples", ()))
-        self.secrets: tuple[str, ...] = tuple(options.pop("secrets", ()))
-        self.auth: dict[str, Any] | None = options.pop("auth", None)
-        self.max_plan: int = options.pop("max_plan", MAX_PLAN)
-        # Further options of one command for people: {"columns": (...)}; and outputs beside the stream (discovery: "json").
-        self.columns: tuple[str, ...] = tuple(options.pop("columns", ()))
-        self.document: bool = options.pop("document", False)
-        self.hidden: bool = options.pop("hidden", False)
-        # Whether it has results that can be counted and limited: neither effects nor one document nor checks.
-        self.has_results: bool = options.pop("has_results", not self.mutates and not self.document)
-        if options:
-            msg = f"command {self.name!r} got unknown options: {', '.join(options)}"
-            raise TypeError(msg)
-        self.apply_function: Callable[..., Any] | None = None
-        self._params: tuple[Param, ...] | None = None
-        self.injected: dict[str, Any] = {}
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
-
-    def apply(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorator: the second phase of a mutation. It gets the planned changes and yields what was done."""
-        self.apply_function = function
-        return function
-
-    @property
-    def params(self) -> tuple[Param, ...]:
-        if self._params is None:
-            from operable.tool.signature import read_signature
-
-            self._params, self.injected = read_signature(
-                self.function, command=self.name, guarded=self.mutates, secrets=self.secrets
-            )
-        return self._params
-
-    @property
-    def relays(self) -> bool:
-        """Whether events of other tools pass through, of which this tool's schema knows nothing."""
-        _ = self.params
-        return "Relay" in self.injected.values()
-
-    def stream_model(self) -> type[Record] | None:
-        """The class of the items of structured input, when this command takes any."""
-        for name in self.streams():
-            model: type[Record] = self.injected[name].model
-            return model
-        return None
-
-    def streams(self) -> list[str]:
-        """The parameters that take structured input: none, or one."""
-        from operable.tool.kinds import StreamOf
-
-        _ = self.params
-        return [name for name, what in self.injected.items() if isinstance(what, StreamOf)]
-
-    def option_groups(self) -> list[type[Record]]:
-        """The classes of options that it shares with other commands."""
-        from operable.tool.signature import is_group
-
-        _ = self.params
-        return [what for what in self.injected.values() if is_group(what)]
-
-    def assurances(self) -> dict[str, Any]:
-        """What holds a command to its declaration, for the capability manifest; `explained` is the same for people."""
-        return {}
-
-    def event_classes(self) -> list[type[Event]]:
-        """The domain events that the annotations of the function, or of its apply phase, promise."""
-        from operable.tool.signature import promised_events
-
-        return promised_events(self.apply_function or self.function)
 
 
 class Declaration:
@@ -179,6 +72,8 @@ class Declaration:
             raise TypeError(msg)
 
         def register(function: Callable[..., Any]) -> Command:
+            from operable.tool.signature import Command
+
             made = Command(function, name, dict(options))
             if made.name in self._commands:
                 msg = f"{self.name} has two commands called {made.name!r}"
@@ -251,19 +146,6 @@ class Declaration:
 # How a discovery command is called where the author has a command of that name (AOI section 16.4).
 ALIAS = "aoi-"
 BUILT_IN = ("schema", "input-schema", "capabilities", "doctor", "completion")
-
-
-def command(
-    name: str | None = None, **options: Unpack[CommandOptions]
-) -> Callable[[Callable[..., Any]], Command]:
-    """Decorator for a command in a catalogue folder: the file name is its name, and `COMMAND` is the descriptor."""
-
-    def make(function: Callable[..., Any]) -> Command:
-        return Command(
-            function, name or function.__module__.rpartition(".")[2].replace("_", "-"), dict(options)
-        )
-
-    return make
 
 
 class CommandFiles:

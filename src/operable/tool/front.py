@@ -12,9 +12,10 @@ import os
 
 from operable.kernel.errors import EX_IOERR, Fail
 from operable.tool.arguments import ParsedCall, parse, takes_value
-from operable.tool.declaration import Command, Declaration
+from operable.tool.declaration import Declaration
 from operable.tool.kinds import STANDARD
 from operable.tool.process import complain, leave
+from operable.tool.signature import Command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

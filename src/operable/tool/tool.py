@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from operable.tool.declaration import Command
+    from operable.tool.signature import Command
 
 # The calls that every consumer makes first; a document for each is kept ready.
 _DISCOVERY = (["schema", "--output", "json"], ["capabilities", "--output", "json"])

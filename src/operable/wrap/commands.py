@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from operable.tool.declaration import Command
+from operable.tool.signature import Command
 from operable.wrap.schemas import event_class, inputs, params
 from operable.wrap.upstream import GRACE, Upstream
 

@@ -76,7 +76,7 @@ def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str
 def refuse(words: list[str], fail: Fail) -> NoReturn:
     """A wrapper that cannot be loaded is reported in the format of the caller."""
     from operable import __version__
-    from operable.tool.declaration import Command
+    from operable.tool.signature import Command
     from operable.tool.tool import Tool
 
     tool = Tool("operable", version=__version__, schema_name="org.operable.events")

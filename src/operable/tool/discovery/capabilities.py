@@ -6,8 +6,8 @@ promise that cannot be kept.
 
 from __future__ import annotations
 
-from operable.tool.declaration import AOI_VERSION, BUILT_IN, Command, Declaration
-from operable.tool.signature import declared
+from operable.tool.declaration import AOI_VERSION, BUILT_IN, Declaration
+from operable.tool.signature import Command, declared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ The discovery commands are ordinary commands that yield one `DiscoveryDocument`;
 from __future__ import annotations
 
 from operable.kernel.errors import Fail
-from operable.tool.declaration import Command, Declaration
+from operable.tool.declaration import Declaration
 from operable.tool.discovery.schema import DiscoveryDocument
+from operable.tool.signature import Command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

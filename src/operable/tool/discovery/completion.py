@@ -15,8 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from operable.tool.declaration import Command, Declaration
+    from operable.tool.declaration import Declaration
     from operable.tool.kinds import ValueKind
+    from operable.tool.signature import Command
 
 _MODES = ["jsonl", "human", "json"]
 

@@ -12,8 +12,8 @@ from operable.tool.kinds import spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from operable.tool.declaration import Command, Declaration
-    from operable.tool.signature import Param
+    from operable.tool.declaration import Declaration
+    from operable.tool.signature import Command, Param
 
 _STANDARD_HELP = {
     "schema-version": ("VERSION", "speak this version of the schema ({major} or {version})"),

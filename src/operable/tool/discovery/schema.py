@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    from operable.tool.declaration import Command, Declaration
+    from operable.tool.declaration import Declaration
     from operable.tool.kinds import ValueKind
+    from operable.tool.signature import Command
 
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"

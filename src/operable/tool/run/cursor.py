@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from operable.tool.declaration import Command
+    from operable.tool.signature import Command
 
 VERSION = "1"
 # A position is a few fields of an event; a longer cursor than this was not made here.

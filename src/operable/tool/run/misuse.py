@@ -11,8 +11,8 @@ from operable.tool.kinds import COUNT, POSITIVE, SECONDS, STANDARD, is_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from operable.tool.declaration import Command, Declaration
-    from operable.tool.signature import Param
+    from operable.tool.declaration import Declaration
+    from operable.tool.signature import Command, Param
 
 # As much of a wrong word as a person needs to recognise it.
 _SHOWN = 80

@@ -19,11 +19,11 @@ from typing import Any
 
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
-from operable.tool.declaration import BUILT_IN, Command
+from operable.tool.declaration import BUILT_IN
 from operable.tool.framework import Change, Check, Progress, Warn
 from operable.tool.kinds import ValueKind
 from operable.tool.records import Event
-from operable.tool.signature import Param
+from operable.tool.signature import Command, Param
 from operable.tool.tool import Tool
 from operable.wrap.mcp.session import ServerConnection, ServerTool
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.tool.declaration import Command
+from operable.tool.signature import Command
 from tests.cli.agents import Scene, steps
 from tests.cli.drive import operable
 from tests.cli.options import Table, commands
