@@ -8,9 +8,10 @@ import subprocess
 import pytest
 
 from examples.outline.tests.process import PATIENCE, PROGRAM
-from outline.database import SCHEMA, Writing, narrowed
+from outline.database import SCHEMA, narrowed
 from outline.effects import new_id
 from outline.migrations import STEPS
+from outline.transaction import Writing
 
 
 def test_the_store_is_private_to_its_owner(outline):

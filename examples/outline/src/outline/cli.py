@@ -5,8 +5,6 @@ one and a half times as long as starting Python and doing nothing. Keep it so: n
 may import json, re, typing, dataclasses, pathlib or datetime.
 """
 
-from __future__ import annotations
-
 from operable.tool import Tool
 
 TYPE_CHECKING = False
@@ -25,35 +23,35 @@ tool = Tool(
 
 
 @tool.check("config_file")
-def check_config_file() -> Check:
+def check_config_file() -> "Check":
     from outline.doctor import config_file
 
     return config_file()
 
 
 @tool.check("api_token")
-def check_api_token() -> Check:
+def check_api_token() -> "Check":
     from outline.doctor import api_token
 
     return api_token()
 
 
 @tool.check("database")
-def check_database() -> Check:
+def check_database() -> "Check":
     from outline.doctor import database
 
     return database()
 
 
 @tool.check("full_text_search")
-def check_full_text_search() -> Check:
+def check_full_text_search() -> "Check":
     from outline.doctor import full_text_search
 
     return full_text_search()
 
 
 @tool.check("permissions")
-def check_permissions() -> Check:
+def check_permissions() -> "Check":
     from outline.doctor import permissions
 
     return permissions()

@@ -1,15 +1,10 @@
-"""The database file: where it is, how it is opened, what its failures mean.
+"""The database file: where it is, and how it is read. `transaction` writes, `failures` says what an error means.
 
-Readers open it read-only and never create anything: a store that is not there is an empty store. A writer makes the
-directory (0700) and the file (0600), migrates, and does all of its work in one transaction. WAL lets both go on
-together; `synchronous=FULL` makes what was acknowledged survive a power cut.
+Readers open it read-only and never create anything: a store that is not there is an empty store.
 """
-
-from __future__ import annotations
 
 import os
 import sys
-from time import monotonic, sleep
 
 from operable.tool import Fail
 
@@ -17,15 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from sqlite3 import Connection
     from types import ModuleType, TracebackType
-    from typing import Any
 
 SCHEMA = 2  # the number of steps in migrations.py, which readers need not import
-# Waiting for another writer happens in slices, so that a signal or a deadline gets through in between.
-BUSY_SLICE = 0.25
-PATIENCE = 5.0
-_PAUSE = 0.01
-
-_BUSY, _LOCKED, _READONLY, _IO, _CORRUPT, _FULL, _CANNOT_OPEN, _NO_DATABASE = 5, 6, 8, 10, 11, 13, 14, 26
 
 
 def home() -> str:
@@ -51,7 +39,7 @@ def path() -> str:
 class Reading:
     """`with Reading() as connection:` a read-only connection, or None where there is no store yet."""
 
-    def __enter__(self) -> Connection | None:
+    def __enter__(self) -> "Connection | None":
         self._connection: Connection | None = None
         place = path()
         if not os.path.exists(place):
@@ -61,93 +49,36 @@ class Reading:
             (schema,) = connection.execute("PRAGMA user_version").fetchone()
             if schema == SCHEMA:
                 return connection
-        except _sqlite_error() as error:
+        except sqlite_error() as error:
+            from outline.failures import explained
+
             self.__exit__(None, None, None)
             raise explained(error) from error
         self.__exit__(None, None, None)
         return self._older(schema)
 
-    def _older(self, schema: int) -> Connection | None:
+    def _older(self, schema: int) -> "Connection | None":
         if schema == 0:
             return None  # another process is making it right now
+        from outline.transaction import Writing
+
         with Writing():
             pass  # migrates, or refuses a store of a newer outline
         return self.__enter__()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: "type[BaseException] | None", error: "BaseException | None", trace: "TracebackType | None"
     ) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        if error is not None and isinstance(error, _sqlite_error()):
+        if error is not None and isinstance(error, sqlite_error()):
+            from outline.failures import explained
+
             raise explained(error) from error
 
 
-class Writing:
-    """`with Writing() as connection:` one transaction: all of it or, after any exception, nothing."""
-
-    def __enter__(self) -> Connection:
-        place = path()
-        _make_private(place)
-        self._connection: Connection | None = None
-        try:
-            self._connection = connection = _connect(place, timeout=BUSY_SLICE)
-            self._begin(connection)
-        except BaseException as error:
-            self._abandon()
-            if isinstance(error, _sqlite_error()):
-                raise explained(error) from error
-            raise
-        return connection
-
-    def _begin(self, connection: Connection) -> None:
-        connection.execute("PRAGMA synchronous=FULL")
-        (schema,) = _patiently(connection, "PRAGMA user_version").fetchone()
-        if schema == 0:
-            _patiently(connection, "PRAGMA journal_mode=WAL")
-        _patiently(connection, "BEGIN IMMEDIATE")
-        (schema,) = connection.execute("PRAGMA user_version").fetchone()
-        if schema > SCHEMA:
-            raise Fail(
-                "config",
-                "DATABASE_TOO_NEW",
-                "The store was made by a newer outline",
-                target=path(),
-                hint="upgrade outline",
-            )
-        if schema < SCHEMA:
-            from outline.migrations import STEPS
-
-            for step in STEPS[schema:]:
-                for statement in step:
-                    connection.execute(statement)
-            connection.execute(f"PRAGMA user_version={len(STEPS)}")
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        connection = self._connection
-        if connection is None:
-            return
-        try:
-            if error is None:
-                connection.execute("COMMIT")
-        except _sqlite_error() as problem:
-            raise explained(problem) from problem
-        finally:
-            self._abandon()
-        if error is not None and isinstance(error, _sqlite_error()):
-            raise explained(error) from error
-
-    def _abandon(self) -> None:
-        """Close; what is not committed is rolled back by SQLite."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
-
-
-def narrowed(folder: str | None = None, tag: str | None = None) -> tuple[str, tuple[str, ...]]:
+def narrowed(folder: "str | None" = None, tag: "str | None" = None) -> "tuple[str, tuple[str, ...]]":
     """The part of a query that keeps notes in and below a folder, and notes with a tag; with its values."""
     where = ""
     values: tuple[str, ...] = ()
@@ -162,12 +93,12 @@ def narrowed(folder: str | None = None, tag: str | None = None) -> tuple[str, tu
     return where, values
 
 
-def tag_list(tags: str) -> list[str]:
+def tag_list(tags: str) -> "list[str]":
     """Tags are stored one a line."""
     return tags.split("\n") if tags else []
 
 
-def _module() -> ModuleType:
+def _module() -> "ModuleType":
     """`_sqlite3`, the C module behind `sqlite3`, at the price of the library alone.
 
     It takes one function of `functools`, whose import (with `collections`, `reprlib`…) costs more than loading and opening
@@ -190,73 +121,26 @@ def _module() -> ModuleType:
         return __import__("sqlite3")
 
 
-def _sqlite_error() -> type[Exception]:
+def sqlite_error() -> "type[Exception]":
     error: type[Exception] = _module().Error
     return error
 
 
-def _connect(place: str, *, timeout: float, uri: bool = False) -> Connection:
+def connect(place: str, *, timeout: float, uri: bool = False) -> "Connection":
     # No isolation level: transactions are ours to begin, not to be guessed by the module.
     connection: Connection = _module().connect(place, uri=uri, timeout=timeout, isolation_level=None)
     return connection
 
 
-def _connect_to_read(place: str) -> Connection:
+def _connect_to_read(place: str) -> "Connection":
     # A WAL database wants to write its index even for a reader. Where that is impossible and no log is left over, no
     # other process can be writing either, and the file can be read as it is.
     still = not os.access(os.path.dirname(place), os.W_OK) and not os.path.exists(f"{place}-wal")
     uri = f"file:{_quoted(place)}?mode=ro{'&immutable=1' if still else ''}"
-    return _connect(uri, uri=True, timeout=5.0)
+    return connect(uri, uri=True, timeout=5.0)
 
 
 def _quoted(place: str) -> str:
     return "".join(
         chr(byte) if 45 <= byte < 127 and byte != 63 else f"%{byte:02x}" for byte in os.fsencode(place)
     )
-
-
-def _make_private(place: str) -> None:
-    os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
-    os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-
-
-def _patiently(connection: Connection, statement: str) -> Any:
-    """Execute, again and again while others have the store; some of SQLite's refusals come at once, without a wait."""
-    until = monotonic() + PATIENCE
-    while True:
-        try:
-            return connection.execute(statement)
-        except _sqlite_error() as error:
-            if primary_code(error) not in (_BUSY, _LOCKED) or monotonic() > until:
-                raise
-        sleep(_PAUSE)
-
-
-def primary_code(error: BaseException) -> int:
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-def explained(error: BaseException) -> Fail:
-    """What an error of SQLite means to the caller."""
-    code, place = primary_code(error), path()
-    if code in (_BUSY, _LOCKED):
-        return Fail(
-            "temporary",
-            "STORE_BUSY",
-            "Another process is writing to the store",
-            target=place,
-            hint="try again",
-        )
-    if code == _FULL:
-        return Fail("io", "DISK_FULL", "The disk is full; nothing was changed", target=place)
-    if code in (_CORRUPT, _NO_DATABASE):
-        return Fail(
-            "io", "STORE_DAMAGED", f"The store cannot be read: {error}", target=place, hint="outline doctor"
-        )
-    if code in (_READONLY, _CANNOT_OPEN):
-        return Fail(
-            "io", "STORE_NOT_WRITABLE" if code == _READONLY else "STORE_UNREADABLE", str(error), target=place
-        )
-    if code == _IO:
-        return Fail("io", "STORE_IO_ERROR", f"The store cannot be read or written: {error}", target=place)
-    return Fail("internal", "STORE_ERROR", f"Unexpected error of the database: {error}", target=place)

@@ -5,8 +5,6 @@ program synchronises the store; then `OUTLINE_API_TOKEN` has to be there for it,
 remote no token is needed, so that a fresh installation is healthy.
 """
 
-from __future__ import annotations
-
 import os
 
 from operable.tool import Check, Fail
@@ -28,7 +26,7 @@ def config_path() -> str:
     return os.path.join(config, "outline", "config.toml")
 
 
-def configuration() -> dict[str, Any] | None:
+def configuration() -> "dict[str, Any] | None":
     """What the configuration file says; Returns None if it does not exist."""
     import tomllib
 
@@ -43,11 +41,11 @@ def configuration() -> dict[str, Any] | None:
         ) from problem
 
 
-def config_file() -> Check:
+def config_file() -> "Check":
     return Check(ok=True, detail="found" if configuration() is not None else "none, which is fine")
 
 
-def api_token() -> Check:
+def api_token() -> "Check":
     try:
         remote = (configuration() or {}).get("remote")
     except Fail:
@@ -61,7 +59,7 @@ def api_token() -> Check:
     )
 
 
-def database() -> Check:
+def database() -> "Check":
     with Reading() as connection:
         if connection is None:
             return Check(ok=True, detail="none yet; the first note makes it")
@@ -74,7 +72,7 @@ def database() -> Check:
     return Check(ok=True, detail=f"{notes} notes, schema {SCHEMA}")
 
 
-def full_text_search() -> Check:
+def full_text_search() -> "Check":
     import sqlite3
 
     memory = sqlite3.connect(":memory:")
@@ -87,7 +85,7 @@ def full_text_search() -> Check:
     return Check(ok=True, detail=f"SQLite {sqlite3.sqlite_version} with FTS5")
 
 
-def permissions() -> Check:
+def permissions() -> "Check":
     """Notes are private: no other user may read the directory or the file."""
     directory = home()
     if not os.path.exists(directory):

@@ -4,8 +4,6 @@ A change is planned before it is made, and others may be faster. Every change of
 version it was planned for; when the note has another one by now, nothing of the transaction happens.
 """
 
-from __future__ import annotations
-
 import os
 import time
 
@@ -37,17 +35,17 @@ def now() -> str:
 
 
 def add(
-    connection: Connection,
+    connection: "Connection",
     *,
     title: str,
     body: str,
     folder: str,
-    tags: list[str],
-    note_id: str | None = None,
-    created_at: str | None = None,
-    updated_at: str | None = None,
+    tags: "list[str]",
+    note_id: "str | None" = None,
+    created_at: "str | None" = None,
+    updated_at: "str | None" = None,
     version: int = 1,
-) -> tuple[str, int]:
+) -> "tuple[str, int]":
     """A new note; its id and the number of the change. A given id that exists by now is a conflict."""
     chosen = note_id or new_id()
     created = created_at or now()
@@ -60,7 +58,7 @@ def add(
     return chosen, last_change(connection)
 
 
-def change(connection: Connection, note_id: str, planned_version: int, **fields: str) -> tuple[int, int]:
+def change(connection: "Connection", note_id: str, planned_version: int, **fields: str) -> "tuple[int, int]":
     """New values for some fields; the new version and the number of the change."""
     fields["updated_at"] = now()
     columns = ", ".join(f"{name} = ?" for name in fields)  # names of our own, never input
@@ -73,7 +71,7 @@ def change(connection: Connection, note_id: str, planned_version: int, **fields:
     return planned_version + 1, last_change(connection)
 
 
-def remove(connection: Connection, note_id: str, planned_version: int) -> int:
+def remove(connection: "Connection", note_id: str, planned_version: int) -> int:
     """Gone; the number of the change."""
     done = connection.execute("DELETE FROM notes WHERE id = ? AND version = ?", (note_id, planned_version))
     if done.rowcount != 1:
@@ -81,7 +79,7 @@ def remove(connection: Connection, note_id: str, planned_version: int) -> int:
     return last_change(connection)
 
 
-def expect(connection: Connection, note_id: str, planned_version: int) -> Note:
+def expect(connection: "Connection", note_id: str, planned_version: int) -> "Note":
     """The note, if it is still the one that was planned with."""
     note = find(connection, note_id)
     if note is None or note.version != planned_version:
@@ -89,7 +87,7 @@ def expect(connection: Connection, note_id: str, planned_version: int) -> Note:
     return note
 
 
-def changed_meanwhile(connection: Connection, note_id: str, planned_version: int) -> Fail:
+def changed_meanwhile(connection: "Connection", note_id: str, planned_version: int) -> "Fail":
     note = find(connection, note_id)
     state = "is gone" if note is None else f"has version {note.version}"
     fail = Fail(
@@ -105,6 +103,6 @@ def changed_meanwhile(connection: Connection, note_id: str, planned_version: int
     return fail
 
 
-def last_change(connection: Connection) -> int:
+def last_change(connection: "Connection") -> int:
     (number,) = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
     return int(number)

@@ -4,8 +4,6 @@ Whatever a mutation did is reported with the id of the note, its new version, an
 changes: `outline watch --after CHANGE` shows what came later.
 """
 
-from __future__ import annotations
-
 from operable.tool import Event
 
 
@@ -16,7 +14,7 @@ class Note(Event):
     title: str
     body: str
     folder: str
-    tags: list[str]
+    tags: "list[str]"
     created_at: str
     updated_at: str
     version: int

@@ -4,8 +4,6 @@ Lists are ordered by id, which begins with the time of creation, so that a page 
 was added or deleted meanwhile. A store that is not there yet has no notes.
 """
 
-from __future__ import annotations
-
 from operable.tool import Fail
 from outline.database import Reading, narrowed, tag_list
 from outline.events import Note
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
 _WHOLE = "SELECT id, title, body, folder, tags, created_at, updated_at, version FROM notes"
 
 
-def whole(*, folder: str | None, after: str | None, fetch: int | None) -> Iterator[Note]:
+def whole(*, folder: "str | None", after: "str | None", fetch: "int | None") -> "Iterator[Note]":
     where, values = narrowed(folder)
     with Reading() as connection:
         if connection is None:
@@ -31,27 +29,27 @@ def whole(*, folder: str | None, after: str | None, fetch: int | None) -> Iterat
             yield _note(row)
 
 
-def find(connection: Connection | None, note_id: str) -> Note | None:
+def find(connection: "Connection | None", note_id: str) -> "Note | None":
     if connection is None:
         return None
     row = connection.execute(f"{_WHOLE} WHERE id = ?", (note_id,)).fetchone()
     return None if row is None else _note(row)
 
 
-def require(connection: Connection | None, note_id: str) -> Note:
+def require(connection: "Connection | None", note_id: str) -> "Note":
     note = find(connection, note_id)
     if note is None:
         raise missing(note_id)
     return note
 
 
-def missing(note_id: str) -> Fail:
+def missing(note_id: str) -> "Fail":
     return Fail(
         "not_found", "NOTE_NOT_FOUND", f"There is no note {note_id!r}", target=note_id, hint="outline list"
     )
 
 
-def select(connection: Connection | None, ids: tuple[str, ...], folder: str | None) -> list[Note]:
+def select(connection: "Connection | None", ids: "tuple[str, ...]", folder: "str | None") -> "list[Note]":
     """The notes that a bulk command means: these ids, and everything in and below this folder; each once."""
     chosen = {note_id: require(connection, note_id) for note_id in ids}
     if folder is not None and connection is not None:
@@ -61,7 +59,7 @@ def select(connection: Connection | None, ids: tuple[str, ...], folder: str | No
     return list(chosen.values())
 
 
-def _note(row: tuple[Any, ...]) -> Note:
+def _note(row: "tuple[Any, ...]") -> "Note":
     note_id, title, body, folder, tags, created_at, updated_at, version = row
     return Note(
         id=note_id,

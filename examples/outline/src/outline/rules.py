@@ -3,8 +3,6 @@
 Text must be storable (UTF-8, no NUL) and names must be usable on a command line; nothing else is forbidden.
 """
 
-from __future__ import annotations
-
 from operable.tool import Fail
 
 MAX_TITLE = 1000
@@ -34,7 +32,7 @@ def folder(value: str) -> str:
     return "/".join(part for part in parts if part)
 
 
-def tags(values: list[str]) -> list[str]:
+def tags(values: "list[str]") -> "list[str]":
     """Sorted, each once."""
     clean = {_one_line("tag", _text("tag", value, MAX_NAME)).strip() for value in values}
     if "" in clean:
@@ -88,5 +86,5 @@ def _one_line(name: str, value: str) -> str:
     return value
 
 
-def _invalid(name: str, problem: str) -> Fail:
+def _invalid(name: str, problem: str) -> "Fail":
     return Fail("validation", "INVALID_NOTE", f"{name} {problem}", target=name)

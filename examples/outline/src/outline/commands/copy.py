@@ -1,10 +1,9 @@
 """`outline copy`: the same note again."""
 
-from __future__ import annotations
-
 from operable.tool import Change, Event, command
 from outline import effects, notes, rules
-from outline.database import Reading, Writing
+from outline.database import Reading
+from outline.transaction import Writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ class Copied(Event):
 
 
 @command(mutates=True, examples=["copy doc_123 --to work/ideas --output jsonl"])
-def copy(id: str, *, to: str | None = None, title: str | None = None) -> Iterator[Change]:
+def copy(id: str, *, to: "str | None" = None, title: "str | None" = None) -> "Iterator[Change]":
     """Make a new note with the text and the tags of another.
 
     id: the note to copy
@@ -42,7 +41,7 @@ def copy(id: str, *, to: str | None = None, title: str | None = None) -> Iterato
 
 
 @copy.apply
-def copy_now(changes: list[Change]) -> list[Copied]:
+def copy_now(changes: "list[Change]") -> "list[Copied]":
     done = []
     with Writing() as connection:
         for change in changes:

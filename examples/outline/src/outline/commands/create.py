@@ -1,12 +1,10 @@
 """`outline create`: a new note."""
 
-from __future__ import annotations
-
 from operable.tool import Change, command
 from outline import rules
-from outline.database import Writing
 from outline.effects import add
 from outline.events import Created
+from outline.transaction import Writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     mutates=True,
     examples=["create 'Agent-Operable Tools' --body 'A conforming tool …' --tag agents --output jsonl"],
 )
-def create(title: str, *, body: str = "", folder: str = "", tag: list[str] = []) -> Iterator[Change]:  # noqa: B006
+def create(title: str, *, body: str = "", folder: str = "", tag: "list[str]" = []) -> "Iterator[Change]":  # noqa: B006
     """Make a note.
 
     title: one line
@@ -35,7 +33,7 @@ def create(title: str, *, body: str = "", folder: str = "", tag: list[str] = [])
 
 
 @create.apply
-def create_now(changes: list[Change]) -> list[Created]:
+def create_now(changes: "list[Change]") -> "list[Created]":
     done = []
     with Writing() as connection:
         for change in changes:

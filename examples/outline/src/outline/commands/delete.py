@@ -1,11 +1,10 @@
 """`outline delete`: notes, one or many, permanently."""
 
-from __future__ import annotations
-
 from operable.tool import Change, Fail, command
 from outline import effects, notes, rules
-from outline.database import Reading, Writing
+from outline.database import Reading
 from outline.events import Deleted
+from outline.transaction import Writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
         "delete --folder old --confirm-count 12 --output jsonl",
     ],
 )
-def delete(*ids: str, folder: str | None = None) -> Iterator[Change]:
+def delete(*ids: str, folder: "str | None" = None) -> "Iterator[Change]":
     """Delete notes. There is no way back but a copy made with `export`.
 
     ids: the notes
@@ -37,7 +36,7 @@ def delete(*ids: str, folder: str | None = None) -> Iterator[Change]:
 
 
 @delete.apply
-def delete_now(changes: list[Change]) -> list[Deleted]:
+def delete_now(changes: "list[Change]") -> "list[Deleted]":
     done = []
     with Writing() as connection:
         for change in changes:

@@ -1,7 +1,5 @@
 """`outline export`: everything, in the form that `outline import` takes back."""
 
-from __future__ import annotations
-
 from operable.tool import Page, command
 from outline import notes, rules
 from outline.events import Note
@@ -17,7 +15,7 @@ if TYPE_CHECKING:
     columns=("id", "title", "folder", "tags", "body"),
     examples=["export --output jsonl", "export --folder work --output jsonl"],
 )
-def export(*, folder: str | None = None, page: Page) -> Iterator[Note]:
+def export(*, folder: "str | None" = None, page: "Page") -> "Iterator[Note]":
     """Give out whole notes, all of them unless you set a limit; one consistent state of the store.
 
     folder: only in and below this folder

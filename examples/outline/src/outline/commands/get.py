@@ -1,7 +1,5 @@
 """`outline get`: whole notes by their ids."""
 
-from __future__ import annotations
-
 from operable.tool import ItemError, command
 from outline import notes
 from outline.database import Reading
@@ -13,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @command(limit=1000, columns=("id", "title", "folder", "body"), examples=["get doc_123 --output jsonl"])
-def get(id: str, *more_ids: str) -> Iterator[Note | ItemError]:
+def get(id: str, *more_ids: str) -> "Iterator[Note | ItemError]":
     """Show whole notes.
 
     id: a note, as `list` and `search` name it

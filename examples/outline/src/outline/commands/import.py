@@ -5,12 +5,11 @@ The whole input is read and checked before the first note is written, and all no
 any failure, a kill included, the store is as it was.
 """
 
-from __future__ import annotations
-
 from operable.tool import Change, Event, Fail, Input, ItemError, Stream, command
 from outline import effects, notes, rules
-from outline.database import Reading, Writing
+from outline.database import Reading
 from outline.events import Created, Updated
+from outline.transaction import Writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +24,11 @@ class NoteIn(Input, type="note"):
     title: str
     body: str = ""
     folder: str = ""
-    tags: list[str] = []  # noqa: RUF012 - the record makes a fresh list for each instance
-    id: str | None = None
-    created_at: str | None = None
-    updated_at: str | None = None
-    version: int | None = None
+    tags: "list[str]" = []  # noqa: RUF012 - the record makes a fresh list for each instance
+    id: "str | None" = None
+    created_at: "str | None" = None
+    updated_at: "str | None" = None
+    version: "int | None" = None
 
 
 class Skipped(Event):
@@ -47,8 +46,8 @@ class Skipped(Event):
     ],
 )
 def import_(
-    items: Stream[NoteIn], *, on_conflict: Literal["fail", "skip", "replace"] = "fail"
-) -> Iterator[Change | ItemError]:
+    items: "Stream[NoteIn]", *, on_conflict: 'Literal["fail", "skip", "replace"]' = "fail"
+) -> "Iterator[Change | ItemError]":
     """Take notes in, all or none.
 
     on_conflict: what to do with a note whose id exists: fail, skip it, or replace what is there
@@ -63,7 +62,9 @@ def import_(
                 yield ItemError(fail)
 
 
-def _planned(connection: Connection | None, item: NoteIn, on_conflict: str, taken: dict[str, int]) -> Change:
+def _planned(
+    connection: "Connection | None", item: "NoteIn", on_conflict: str, taken: "dict[str, int]"
+) -> "Change":
     fields: dict[str, Any] = {
         "title": rules.title(item.title),
         "body": rules.body(item.body),
@@ -98,12 +99,12 @@ def _planned(connection: Connection | None, item: NoteIn, on_conflict: str, take
 
 
 @import_.apply
-def import_now(changes: list[Change]) -> list[Created | Updated | Skipped]:
+def import_now(changes: "list[Change]") -> "list[Created | Updated | Skipped]":
     with Writing() as connection:
         return [_imported(connection, change) for change in changes]
 
 
-def _imported(connection: Connection, change: Change) -> Created | Updated | Skipped:
+def _imported(connection: "Connection", change: "Change") -> "Created | Updated | Skipped":
     if change.action == "skip":
         return Skipped(id=change.target, version=change["planned_version"])
     title, folder = change["title"], change["folder"]

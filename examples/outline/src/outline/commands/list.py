@@ -1,7 +1,5 @@
 """`outline list`: the notes, a page at a time."""
 
-from __future__ import annotations
-
 from operable.tool import Event, Page, command
 from outline import rules
 from outline.database import Reading, narrowed, tag_list
@@ -17,7 +15,7 @@ class Entry(Event):
     id: str
     title: str
     folder: str
-    tags: list[str]
+    tags: "list[str]"
     updated_at: str
     version: int
 
@@ -28,7 +26,7 @@ class Entry(Event):
     columns=("id", "title", "folder", "tags", "updated_at"),
     examples=["list --output jsonl", "list --folder work --limit 10 --output jsonl"],
 )
-def list_(*, folder: str | None = None, tag: str | None = None, page: Page) -> Iterator[Entry]:
+def list_(*, folder: "str | None" = None, tag: "str | None" = None, page: "Page") -> "Iterator[Entry]":
     """List the notes, oldest first.
 
     folder: only in and below this folder

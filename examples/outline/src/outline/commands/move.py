@@ -1,10 +1,9 @@
 """`outline move`: notes into another folder."""
 
-from __future__ import annotations
-
 from operable.tool import Change, Event, Fail, command
 from outline import effects, notes, rules
-from outline.database import Reading, Writing
+from outline.database import Reading
+from outline.transaction import Writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class Moved(Event):
         "move --folder drafts --to archive/drafts --output jsonl",
     ],
 )
-def move(*ids: str, to: str, folder: str | None = None) -> Iterator[Change]:
+def move(*ids: str, to: str, folder: "str | None" = None) -> "Iterator[Change]":
     """Put notes into another folder. Notes that are there already stay as they are.
 
     ids: the notes
@@ -55,7 +54,7 @@ def move(*ids: str, to: str, folder: str | None = None) -> Iterator[Change]:
 
 
 @move.apply
-def move_now(changes: list[Change]) -> list[Moved]:
+def move_now(changes: "list[Change]") -> "list[Moved]":
     done = []
     with Writing() as connection:
         for change in changes:

@@ -3,8 +3,6 @@
 Whatever a person types is a valid query: every word is quoted for FTS5, whose own syntax is out of reach.
 """
 
-from __future__ import annotations
-
 from operable.tool import Event, Fail, Page, command
 from outline.database import Reading, narrowed
 
@@ -33,7 +31,9 @@ class Hit(Event):
         "search '\"exact phrase\" begin*' --output jsonl",
     ],
 )
-def search(query: str, *, folder: str | None = None, tag: str | None = None, page: Page) -> Iterator[Hit]:
+def search(
+    query: str, *, folder: "str | None" = None, tag: "str | None" = None, page: "Page"
+) -> "Iterator[Hit]":
     """Find notes that have all of these words, the best first.
 
     query: words; "words in quotes" belong together; a star at the end of a word means words that begin so

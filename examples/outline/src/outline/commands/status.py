@@ -1,7 +1,5 @@
 """`outline status`: what is there, and where."""
 
-from __future__ import annotations
-
 import os
 
 from operable.tool import Event, command
@@ -25,7 +23,7 @@ class Status(Event):
 @command(
     limit=None, columns=("notes", "folders", "database", "size_bytes"), examples=["status --output jsonl"]
 )
-def status() -> Status:
+def status() -> "Status":
     """Count what is in the store and say where it is."""
     place = path()
     with Reading() as connection:

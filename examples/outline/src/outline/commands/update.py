@@ -1,11 +1,10 @@
 """`outline update`: new content for a note."""
 
-from __future__ import annotations
-
 from operable.tool import Change, Fail, command
 from outline import effects, notes, rules
-from outline.database import Reading, Writing
+from outline.database import Reading
 from outline.events import Updated
+from outline.transaction import Writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,12 +15,12 @@ if TYPE_CHECKING:
 def update(
     id: str,
     *,
-    title: str | None = None,
-    body: str | None = None,
-    tag: list[str] = [],  # noqa: B006
-    remove_tag: list[str] = [],  # noqa: B006
-    if_version: int | None = None,
-) -> Iterator[Change]:
+    title: "str | None" = None,
+    body: "str | None" = None,
+    tag: "list[str]" = [],  # noqa: B006
+    remove_tag: "list[str]" = [],  # noqa: B006
+    if_version: "int | None" = None,
+) -> "Iterator[Change]":
     """Change what a note says; what is not given stays.
 
     id: the note
@@ -62,7 +61,7 @@ def update(
 
 
 @update.apply
-def update_now(changes: list[Change]) -> list[Updated]:
+def update_now(changes: "list[Change]") -> "list[Updated]":
     done = []
     with Writing() as connection:
         for change in changes:

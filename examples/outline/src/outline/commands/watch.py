@@ -5,8 +5,6 @@ few microseconds), so that a short interval costs little. The log keeps the last
 older ones learns how many are gone.
 """
 
-from __future__ import annotations
-
 import time
 
 from operable.tool import Fail, Warn, command
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from sqlite3 import Connection
 
 SHORTEST, LONGEST = 0.05, 60.0  # below it costs more than it shows; above it is too slow for watching
-_EVENTS: dict[str, type[Created | Updated | Deleted]] = {
+_EVENTS: "dict[str, type[Created | Updated | Deleted]]" = {
     "created": Created,
     "updated": Updated,
     "deleted": Deleted,
@@ -35,8 +33,8 @@ _EVENTS: dict[str, type[Created | Updated | Deleted]] = {
     examples=["watch --output jsonl --timeout 60", "watch --after 0 --limit 5 --output jsonl"],
 )
 def watch(
-    *, folder: str | None = None, after: int | None = None, poll: float = 0.5
-) -> Iterator[Created | Updated | Deleted]:
+    *, folder: "str | None" = None, after: "int | None" = None, poll: float = 0.5
+) -> "Iterator[Created | Updated | Deleted]":
     """Report every creation, update and deletion, until you interrupt it.
 
     folder: only in and below this folder
@@ -63,8 +61,8 @@ def watch(
 
 
 def _follow(
-    connection: Connection, after: int | None, folder: str | None, poll: float
-) -> Iterator[Created | Updated | Deleted]:
+    connection: "Connection", after: "int | None", folder: "str | None", poll: float
+) -> "Iterator[Created | Updated | Deleted]":
     position = last_change(connection) if after is None else after
     (oldest,) = connection.execute("SELECT coalesce(min(change), 0) FROM changes").fetchone()
     if position < oldest - 1:
@@ -81,7 +79,7 @@ def _follow(
         time.sleep(poll)
 
 
-def _since(connection: Connection, position: int) -> Iterator[Created | Updated | Deleted]:
+def _since(connection: "Connection", position: int) -> "Iterator[Created | Updated | Deleted]":
     rows = connection.execute(
         "SELECT change, action, id, version, title, folder FROM changes WHERE change > ? ORDER BY change",
         (position,),
