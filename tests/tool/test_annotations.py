@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal, NewType, Optional, Union
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operable.tool.annotations import evaluate, generic, kind_of
@@ -133,6 +133,8 @@ def test_an_annotation_that_cannot_be_read_says_what_is_wrong_with_it(text):
 
 
 @given(st.text(max_size=30) | st.sampled_from(["list[" * 50, "'" * 9, "\0", "(" * 200, "lambda: 0"]))
+@example("Annotated")
+@example("Optional")
 def test_no_text_breaks_the_reading_of_annotations_in_another_way(text):
     try:
         assert isinstance(kind_of(text, {"__builtins__": {}}), ValueKind)

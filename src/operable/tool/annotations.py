@@ -5,8 +5,6 @@ so that neither the author nor we import `typing` (8 ms, more than half an inter
 first. Objects of the real `typing` are understood through their attributes, again without importing it.
 """
 
-from __future__ import annotations
-
 import sys
 
 from operable.tool.kinds import ANY, OBJECT, ValueKind, common, is_class_variable
@@ -24,17 +22,17 @@ class _StandIn:
 
     __slots__ = ("__args__", "__origin__")
 
-    def __init__(self, origin: str, args: tuple[Any, ...] = ()) -> None:
+    def __init__(self, origin: str, args: "tuple[Any, ...]" = ()) -> None:
         self.__origin__ = origin
         self.__args__ = args
 
-    def __getitem__(self, args: Any) -> _StandIn:
+    def __getitem__(self, args: "Any") -> "_StandIn":
         return _StandIn(self.__origin__, args if isinstance(args, tuple) else (args,))
 
-    def __or__(self, other: Any) -> _StandIn:
+    def __or__(self, other: "Any") -> "_StandIn":
         return _StandIn("Union", (self, other))
 
-    def __ror__(self, other: Any) -> _StandIn:
+    def __ror__(self, other: "Any") -> "_StandIn":
         return _StandIn("Union", (other, self))
 
 
@@ -44,10 +42,10 @@ _FORMS = "Literal Union Optional Annotated Required NotRequired ReadOnly Sequenc
 _RESULTS = "Iterator Iterable Generator AsyncIterator AsyncIterable AsyncGenerator"
 
 
-_NAMES: dict[str, Any] = {name: _StandIn(name) for name in f"{_FORMS} {_RESULTS}".split()} | {"Any": object}
+_NAMES: "dict[str, Any]" = {name: _StandIn(name) for name in f"{_FORMS} {_RESULTS}".split()} | {"Any": object}
 
 
-def evaluate(annotation: Any, namespace: Mapping[str, Any]) -> Any:
+def evaluate(annotation: "Any", namespace: "Mapping[str, Any]") -> "Any":
     """The object behind an annotation, quoted or not; one that cannot be read is the author's mistake: TypeError."""
     seen = 0
     while isinstance(text := getattr(annotation, "__forward_arg__", annotation), str):
@@ -61,13 +59,13 @@ def evaluate(annotation: Any, namespace: Mapping[str, Any]) -> Any:
     return annotation
 
 
-def kind_of(annotation: Any, namespace: Mapping[str, Any]) -> ValueKind:
+def kind_of(annotation: "Any", namespace: "Mapping[str, Any]") -> "ValueKind":
     """The kind of an annotation; an unsupported one is the author's mistake and raises TypeError."""
     known = common(annotation)
     return known if known is not None else _from_object(evaluate(annotation, namespace), namespace)
 
 
-def generic(annotation: Any) -> tuple[str, tuple[Any, ...]]:
+def generic(annotation: "Any") -> "tuple[str, tuple[Any, ...]]":
     """Name and arguments of a subscripted type, e.g. ("Iterator", (Hit,)); ("", ()) for a plain one."""
     if type(annotation).__name__ in ("UnionType", "_UnionGenericAlias", "Union"):
         return "Union", annotation.__args__
@@ -84,7 +82,7 @@ def generic(annotation: Any) -> tuple[str, tuple[Any, ...]]:
     return str(name), getattr(annotation, "__args__", ())
 
 
-def _from_object(annotation: Any, namespace: Mapping[str, Any]) -> ValueKind:
+def _from_object(annotation: "Any", namespace: "Mapping[str, Any]") -> "ValueKind":
     annotation = evaluate(annotation, namespace)  # a quoted name inside a generic
     known = common(annotation)
     if known is not None:
@@ -96,16 +94,16 @@ def _from_object(annotation: Any, namespace: Mapping[str, Any]) -> ValueKind:
         return OBJECT
     if name == "Literal":
         return _choice(args)
-    if name in ("Annotated", "Required", "NotRequired", "ReadOnly"):
+    if args and name in ("Annotated", "Required", "NotRequired", "ReadOnly"):
         return _from_object(args[0], namespace)
-    if name == "Optional":
+    if args and name == "Optional":
         return _from_object(args[0], namespace).or_none()
     if name == "Union":
         return _union(args, namespace)
     return _from_class(annotation, namespace)
 
 
-def _from_class(annotation: Any, namespace: Mapping[str, Any]) -> ValueKind:
+def _from_class(annotation: "Any", namespace: "Mapping[str, Any]") -> "ValueKind":
     if getattr(annotation, "__module__", "") == "typing" and getattr(annotation, "__name__", "") == "Any":
         return ANY
     named = getattr(annotation, "__supertype__", None) or getattr(annotation, "__value__", None)
@@ -120,7 +118,7 @@ def _from_class(annotation: Any, namespace: Mapping[str, Any]) -> ValueKind:
     raise TypeError(msg)
 
 
-def _item(args: tuple[Any, ...], namespace: Mapping[str, Any]) -> ValueKind:
+def _item(args: "tuple[Any, ...]", namespace: "Mapping[str, Any]") -> "ValueKind":
     """The kind of the items; those of a `tuple[int, str]` are of any of its kinds."""
     kinds = tuple(_from_object(arg, namespace) for arg in args if arg is not ...)
     if not kinds:
@@ -128,13 +126,13 @@ def _item(args: tuple[Any, ...], namespace: Mapping[str, Any]) -> ValueKind:
     return kinds[0] if all(arg in (args[0], ...) for arg in args) else ValueKind("union", options=kinds)
 
 
-def _choice(args: tuple[Any, ...]) -> ValueKind:
+def _choice(args: "tuple[Any, ...]") -> "ValueKind":
     """`Literal["a", None]` is the choice of "a", or nothing."""
     choices = tuple(arg for arg in args if arg is not None)
     return ValueKind("choice", nullable=len(choices) < len(args), choices=choices)
 
 
-def _union(args: tuple[Any, ...], namespace: Mapping[str, Any]) -> ValueKind:
+def _union(args: "tuple[Any, ...]", namespace: "Mapping[str, Any]") -> "ValueKind":
     kinds = [_from_object(arg, namespace) for arg in args]
     nullable = any(kind.nullable or kind.base == "null" for kind in kinds)
     options: list[ValueKind] = []
@@ -145,10 +143,10 @@ def _union(args: tuple[Any, ...], namespace: Mapping[str, Any]) -> ValueKind:
     return ValueKind("union", nullable=nullable, options=tuple(options))
 
 
-_kinds: dict[type[Any], dict[str, ValueKind]] = {}
+_kinds: "dict[type[Any], dict[str, ValueKind]]" = {}
 
 
-def field_kinds(cls: type[Any]) -> dict[str, ValueKind]:
+def field_kinds(cls: "type[Any]") -> "dict[str, ValueKind]":
     """The kind of each field, its annotation read in the module of the class that declares it."""
     if cls in _kinds:
         return _kinds[cls]

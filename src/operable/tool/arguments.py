@@ -9,8 +9,6 @@ nearly always a forgotten value.
 It converts and checks; it neither runs nor prints. The words of its complaints are in `misuse`.
 """
 
-from __future__ import annotations
-
 from operable.kernel.errors import Fail
 from operable.tool.kinds import (
     COUNT,
@@ -38,7 +36,7 @@ _EVERYWHERE = ("schema-version", "accept-schema", "timeout", "no-color", "debug"
 DIGEST_PREFIX = "sha256:"
 _DIGEST_LENGTH = len(DIGEST_PREFIX) + 64
 # What a number may be. Beyond a year of seconds or 2^63 items nothing is meant, and clocks and databases overflow.
-_RANGES: dict[str, tuple[float, float]] = {
+_RANGES: "dict[str, tuple[float, float]]" = {
     COUNT: (0, 2**63 - 1),
     POSITIVE: (1, 2**63 - 1),
     SECONDS: (0.001, 31_536_000),
@@ -50,13 +48,13 @@ class ParsedCall:
 
     __slots__ = ("command", "options", "values")
 
-    def __init__(self, command: Command) -> None:
+    def __init__(self, command: "Command") -> None:
         self.command = command
         self.values: dict[str, Any] = {}
         self.options: dict[str, Any] = {}
 
 
-def standard_options(tool: Declaration, command: Command) -> list[str]:
+def standard_options(tool: "Declaration", command: "Command") -> "list[str]":
     """The standard options that this command honours."""
     own = {param.flag for param in command.params}
     names = [*tool.machine_flags, *_EVERYWHERE]
@@ -76,7 +74,7 @@ def takes_value(form: str, following: str) -> bool:
     return following.startswith(DIGEST_PREFIX) if form is DIGEST else form is not FLAG
 
 
-def parse(tool: Declaration, command: Command, words: list[str]) -> ParsedCall:
+def parse(tool: "Declaration", command: "Command", words: "list[str]") -> "ParsedCall":
     """Read the words after the command's name; raises Fail("usage", …) with every problem found."""
     call = ParsedCall(command)
     problems: list[Fail] = []
@@ -93,7 +91,7 @@ def parse(tool: Declaration, command: Command, words: list[str]) -> ParsedCall:
 
 
 def _read_options(
-    tool: Declaration, call: ParsedCall, words: list[str], operands: list[str], problems: list[Fail]
+    tool: "Declaration", call: "ParsedCall", words: "list[str]", operands: "list[str]", problems: "list[Fail]"
 ) -> None:
     own = {param.flag: param for param in call.command.params if not param.operand}
     standard = standard_options(tool, call.command)
@@ -122,7 +120,7 @@ def _read_options(
 
 
 def _read_option(
-    call: ParsedCall, own: dict[str, Param], name: str, value: str | None, rest: list[str]
+    call: "ParsedCall", own: "dict[str, Param]", name: str, value: "str | None", rest: "list[str]"
 ) -> None:
     negated = _negates(name, own)
     param = own.get(name[3:] if negated else name)
@@ -141,16 +139,18 @@ def _read_option(
     _store(call, param, name, value, negated=negated)
 
 
-def _negates(name: str, own: dict[str, Param]) -> bool:
+def _negates(name: str, own: "dict[str, Param]") -> bool:
     """Whether this is `--no-x` for a flag `--x`."""
     return name not in own and name.startswith("no-") and _is_flag(own.get(name[3:]))
 
 
-def _is_flag(param: Param | None) -> bool:
+def _is_flag(param: "Param | None") -> bool:
     return param is not None and param.kind.base == "boolean"
 
 
-def _store(call: ParsedCall, param: Param | None, name: str, value: str | None, *, negated: bool) -> None:
+def _store(
+    call: "ParsedCall", param: "Param | None", name: str, value: "str | None", *, negated: bool
+) -> None:
     if param is None:
         if name in call.options:
             raise _bad_option(name, "DUPLICATE_OPTION", "is given twice", hint=f"--{name} once")
@@ -167,7 +167,7 @@ def _store(call: ParsedCall, param: Param | None, name: str, value: str | None, 
         call.values[param.name] = _converted(call, value, param, param.kind)
 
 
-def _standard_value(name: str, value: str | None) -> Any:
+def _standard_value(name: str, value: "str | None") -> "Any":
     form = STANDARD.get(name, WORD)
     if form is FLAG or (form is DIGEST and value is None):
         return True
@@ -191,7 +191,7 @@ def _standard_value(name: str, value: str | None) -> Any:
     return number
 
 
-def _read_operands(call: ParsedCall, operands: list[str], problems: list[Fail]) -> None:
+def _read_operands(call: "ParsedCall", operands: "list[str]", problems: "list[Fail]") -> None:
     rest = operands[::-1]
     for param in call.command.params:
         if not param.operand or (param.many and not rest and not param.spread):
@@ -218,7 +218,7 @@ def _read_operands(call: ParsedCall, operands: list[str], problems: list[Fail]) 
         problems.append(unexpected_operands(call.command, rest[::-1]))
 
 
-def _fill_defaults(call: ParsedCall, problems: list[Fail]) -> None:
+def _fill_defaults(call: "ParsedCall", problems: "list[Fail]") -> None:
     for param in call.command.params:
         if param.name in call.values:
             continue
@@ -235,7 +235,7 @@ def _fill_defaults(call: ParsedCall, problems: list[Fail]) -> None:
             call.values[param.name] = param.default
 
 
-def _converted(call: ParsedCall, text: str, param: Param, kind: ValueKind) -> Any:
+def _converted(call: "ParsedCall", text: str, param: "Param", kind: "ValueKind") -> "Any":
     """A word of the command line as a value of its kind; refused in the name of its parameter."""
     try:
         return convert(text, kind)
@@ -250,5 +250,5 @@ def _is_number(word: str) -> bool:
     return word[1:2] in "0123456789." and plain_number(word, whole=False) is not None
 
 
-def _bad_option(name: str, code: str, problem: str, *, hint: str | None = None) -> Fail:
+def _bad_option(name: str, code: str, problem: str, *, hint: "str | None" = None) -> "Fail":
     return Fail("usage", code, f"--{name} {problem}", hint=hint, target=f"--{name}")

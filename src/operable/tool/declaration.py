@@ -3,8 +3,6 @@
 It does not parse, run or print: `operable.tool.tool.Tool` adds the discovery commands and `main`.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 
@@ -34,9 +32,9 @@ class Declaration:
         schema_id: str = "",
         summary: str = "",
         commands: str = "",
-        auth: dict[str, Any] | None = None,
-        machine_flags: tuple[str, ...] = ("output", "format"),
-        sources: tuple[str, ...] = (),
+        auth: "dict[str, Any] | None" = None,
+        machine_flags: "tuple[str, ...]" = ("output", "format"),
+        sources: "tuple[str, ...]" = (),
     ) -> None:
         self.name = name
         self.invocation = name  # how a command line of it begins, in help, examples, hints and completion
@@ -64,14 +62,14 @@ class Declaration:
         self.module = str(sys._getframe(1).f_globals.get("__name__"))  # noqa: SLF001 - where this tool is declared
 
     def command(
-        self, name: str | None = None, **options: Unpack[CommandOptions]
-    ) -> Callable[[Callable[..., Any]], Command]:
+        self, name: "str | None" = None, **options: "Unpack[CommandOptions]"
+    ) -> "Callable[[Callable[..., Any]], Command]":
         """Decorator: make a typed function a command. See docs/reference/tool.md for the options."""
         if callable(name):
             msg = f"write @tool.command() above {name!r}, with parentheses"
             raise TypeError(msg)
 
-        def register(function: Callable[..., Any]) -> Command:
+        def register(function: "Callable[..., Any]") -> "Command":
             from operable.tool.signature import Command
 
             made = Command(function, name, dict(options))
@@ -83,10 +81,10 @@ class Declaration:
 
         return register
 
-    def check(self, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def check(self, name: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
         """Decorator: one check of `doctor`, a function that returns a `Check`."""
 
-        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        def register(function: "Callable[..., Any]") -> "Callable[..., Any]":
             self.checks[name] = function
             return function
 
@@ -96,18 +94,18 @@ class Declaration:
         self,
         version: str,
         *,
-        events: Iterable[type[Event]],
-        convert: Callable[[dict[str, Any]], dict[str, Any] | None],
+        events: "Iterable[type[Event]]",
+        convert: "Callable[[dict[str, Any]], dict[str, Any] | None]",
     ) -> None:
         """Keep serving an older schema version: its events, and how a present event becomes one of them (None drops it)."""
         self.older[version] = (tuple(events), convert)
 
-    def names(self) -> list[str]:
+    def names(self) -> "list[str]":
         """The author's commands, in the order in which they were declared."""
         in_files = [] if self._files is None else self._files.names()
         return [*self._commands, *(name for name in in_files if name not in self._commands)]
 
-    def find(self, name: str) -> Command | None:
+    def find(self, name: str) -> "Command | None":
         """One of the author's commands by name."""
         if name not in self._commands and self._files is not None and name in self._files:
             self._commands[name] = self._files.load(name)
@@ -128,13 +126,13 @@ class Declaration:
             return True
         return self._files is not None and self._files.has_group(name)
 
-    def other_forms(self, group: str) -> tuple[str, ...]:
+    def other_forms(self, group: str) -> "tuple[str, ...]":
         """What may follow the first word of a group beside its commands."""
         if self._files is None or not self._files.has_group(group):
             return ()
         return self._files.forms(group)
 
-    def built_in_names(self) -> list[str]:
+    def built_in_names(self) -> "list[str]":
         """The discovery commands as they are called here: where an author owns the name, `schema` is `aoi-schema`."""
         return [self.called(name) for name in BUILT_IN]
 
@@ -158,7 +156,7 @@ class CommandFiles:
     def __init__(self, package: str) -> None:
         self._package = package
 
-    def names(self) -> list[str]:
+    def names(self) -> "list[str]":
         from operable.kernel.catalogue import names
 
         found = []
@@ -173,7 +171,7 @@ class CommandFiles:
         # Only a name that is not made of identifiers can be in the folder without being found as a file.
         return self._has_file(name) or (not _plain(name) and name in self.names())
 
-    def load(self, name: str) -> Any:
+    def load(self, name: str) -> "Any":
         """The `COMMAND` with which the file of this command ends."""
         if self._has_file(name):
             module = f"{self._package}.{name.replace('-', '_').replace(' ', '.')}"
@@ -193,7 +191,7 @@ class CommandFiles:
             return False
         return any(os.path.exists(f"{path}/{folder}/__init__.py") for path in self._folders())
 
-    def forms(self, group: str) -> tuple[str, ...]:
+    def forms(self, group: str) -> "tuple[str, ...]":
         """What may follow the first word of a group beside its commands: `FORMS` of its folder."""
         module = f"{self._package}.{group.replace('-', '_')}"
         __import__(module)
@@ -206,7 +204,7 @@ class CommandFiles:
         file = f"{name.replace('-', '_').replace(' ', '/')}.py"
         return any(os.path.exists(f"{path}/{file}") for path in self._folders())
 
-    def _folders(self) -> list[str]:
+    def _folders(self) -> "list[str]":
         __import__(self._package)
         return list(sys.modules[self._package].__path__)
 

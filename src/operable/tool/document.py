@@ -10,8 +10,6 @@ that it was built from has the size and time it had then; anything else builds a
 from outside their own package are never kept, because that could not be checked so cheaply.
 """
 
-from __future__ import annotations
-
 import marshal
 import os
 import sys
@@ -44,7 +42,7 @@ _SDK = (
 )
 
 
-def answer_discovery(tool: Declaration, name: str) -> None:
+def answer_discovery(tool: "Declaration", name: str) -> None:
     """Write the document and end the process; returns only when it cannot be built, for the long way to say why."""
     document = _kept(tool, name) or _build(tool, name)
     if document is None:
@@ -58,7 +56,7 @@ def answer_discovery(tool: Declaration, name: str) -> None:
     leave(write_all(stdout, document))
 
 
-def _kept(tool: Declaration, name: str) -> bytes | None:
+def _kept(tool: "Declaration", name: str) -> "bytes | None":
     """The document as it was kept, if nothing has changed since."""
     place = _place(tool, name)
     try:
@@ -70,7 +68,7 @@ def _kept(tool: Declaration, name: str) -> bytes | None:
         return None  # not there, or cut short: it is built again
 
 
-def _build(tool: Declaration, name: str) -> bytes | None:
+def _build(tool: "Declaration", name: str) -> "bytes | None":
     from operable.tool.encoders import fast_encoder
     from operable.tool.records import wire_bytes
 
@@ -91,7 +89,7 @@ def _build(tool: Declaration, name: str) -> bytes | None:
     return document
 
 
-def keep(tool: Declaration, name: str, document: bytes) -> None:
+def keep(tool: "Declaration", name: str, document: bytes) -> None:
     """Keep a document that was just built; like bytecode, silently not where that is impossible."""
     place = _place(tool, name)
     if not place or not _closed(tool):
@@ -101,7 +99,7 @@ def keep(tool: Declaration, name: str, document: bytes) -> None:
     cache.keep(place, _fingerprint(tool), document)
 
 
-def _directories(tool: Declaration) -> list[str]:
+def _directories(tool: "Declaration") -> "list[str]":
     """Where the tool's own sources are: the folder of the module that made it, with its rooms, its commands, and those
     that it names.
     """
@@ -116,19 +114,19 @@ def _directories(tool: Declaration) -> list[str]:
     return list(dict.fromkeys([*found, *tool.sources]))
 
 
-def _folder(tool: Declaration) -> str:
+def _folder(tool: "Declaration") -> str:
     """The folder of the module that made the tool; "" for a loose script, which has no folder of its own."""
     module = sys.modules.get(tool.module)
     file = getattr(module, "__file__", None)
     return os.path.dirname(file) if file and getattr(module, "__package__", None) else ""
 
 
-def _packages(folder: str) -> list[str]:
+def _packages(folder: str) -> "list[str]":
     paths = (f"{folder}/{name}" for name in os.listdir(folder) if name[0] not in "._")
     return [path for path in paths if os.path.isfile(f"{path}/__init__.py")]
 
 
-def _place(tool: Declaration, name: str) -> str:
+def _place(tool: "Declaration", name: str) -> str:
     """The file for a document, "" when there is no place for one."""
     folder = _folder(tool)
     if not folder:
@@ -137,7 +135,7 @@ def _place(tool: Declaration, name: str) -> str:
     return os.path.join(folder, "__pycache__", f"{tool.name}.{name}.{tag}")
 
 
-def _fingerprint(tool: Declaration) -> str:
+def _fingerprint(tool: "Declaration") -> str:
     """The size and time of every source, by its path. Hundreds of files for a large tool, so no path is made twice."""
     here = os.path.dirname(__file__)
     found = [(f"{here}/{name}", os.stat(f"{here}/{name}")) for name in _SDK]
@@ -148,7 +146,7 @@ def _fingerprint(tool: Declaration) -> str:
     return ";".join([tool.version, tool.schema_version, *sorted(parts)])
 
 
-def _closed(tool: Declaration) -> bool:
+def _closed(tool: "Declaration") -> bool:
     """Whether everything that the documents say is declared in the tool's own folders."""
     from operable.tool.discovery.schema import all_events
 
@@ -172,7 +170,7 @@ def _closed(tool: Declaration) -> bool:
     return all(file and os.path.realpath(os.path.dirname(file)) in folders for file in files)
 
 
-def _with_nested(models: list[type[Record]]) -> list[type[Record]]:
+def _with_nested(models: "list[type[Record]]") -> "list[type[Record]]":
     """Record classes with those that their fields are made of, and the classes they inherit fields from."""
     from operable.tool.annotations import field_kinds
 
@@ -192,7 +190,7 @@ def _with_nested(models: list[type[Record]]) -> list[type[Record]]:
     return found
 
 
-def answer_call(call: ParsedCall, refusal: Fail | None, secrets: tuple[str, ...]) -> int:
+def answer_call(call: "ParsedCall", refusal: "Fail | None", secrets: "tuple[str, ...]") -> int:
     """Write the document that the call asks for, or the refusal; the exit code of the process."""
     from operable.tool.encoders import fast_encoder
     from operable.tool.records import wire_bytes

@@ -8,8 +8,6 @@ where it is missing or has changed shape, `json` takes its place.
 What JSON does not know (records, paths, times) is converted in one place, `plain`; a guess is refused.
 """
 
-from __future__ import annotations
-
 from operable.tool.annotations import field_kinds
 from operable.tool.kinds import MUTABLE, REQUIRED, fresh
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from operable.tool.kinds import ValueKind
 
 # Subclasses, such as the members of an IntEnum, are what they are made of, whatever their own `__str__` says.
-_MAKERS: tuple[tuple[type[Any], Callable[[Any], Any]], ...] = (
+_MAKERS: "tuple[tuple[type[Any], Callable[[Any], Any]], ...]" = (
     (str, str.__str__),
     (int, int.__int__),
     (float, float.__float__),
@@ -33,7 +31,7 @@ _MAKERS: tuple[tuple[type[Any], Callable[[Any], Any]], ...] = (
 )
 
 
-def plain(value: Any) -> Any:
+def plain(value: "Any") -> "Any":
     """A JSON value for something that JSON does not know; refuses what would be a guess."""
     if hasattr(value, "__wire_names__") and not isinstance(value, type):
         return value.to_dict()
@@ -49,10 +47,10 @@ def plain(value: Any) -> Any:
     raise TypeError(msg)
 
 
-_fast: tuple[Callable[[str], str], Callable[[Any], str]] | None = None
+_fast: "tuple[Callable[[str], str], Callable[[Any], str]] | None" = None
 
 
-def fast_encoder() -> tuple[Callable[[str], str], Callable[[Any], str]]:
+def fast_encoder() -> "tuple[Callable[[str], str], Callable[[Any], str]]":
     """`quote` and `json_text` in C; made once."""
     global _fast  # noqa: PLW0603
     if _fast is None:
@@ -60,7 +58,7 @@ def fast_encoder() -> tuple[Callable[[str], str], Callable[[Any], str]]:
     return _fast
 
 
-def _private_encoder() -> tuple[Callable[[str], str], Callable[[Any], str]] | None:
+def _private_encoder() -> "tuple[Callable[[str], str], Callable[[Any], str]] | None":
     try:
         from _json import encode_basestring, make_encoder
 
@@ -73,7 +71,7 @@ def _private_encoder() -> tuple[Callable[[str], str], Callable[[Any], str]] | No
     return None
 
 
-def _public_encoder() -> tuple[Callable[[str], str], Callable[[Any], str]]:
+def _public_encoder() -> "tuple[Callable[[str], str], Callable[[Any], str]]":
     import json
 
     encoder = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=plain)
@@ -90,7 +88,7 @@ _SCALARS = {
 }
 
 
-def generate(cls: type[Any]) -> None:
+def generate(cls: "type[Any]") -> None:
     """Write `__init__` and `to_json` of one record class."""
     fast_quote, fast_text = fast_encoder()
     names: dict[str, Any] = {
@@ -107,7 +105,7 @@ def generate(cls: type[Any]) -> None:
         setattr(cls, name, function)
 
 
-def _constructor(cls: type[Any], names: dict[str, Any]) -> list[str]:
+def _constructor(cls: "type[Any]", names: "dict[str, Any]") -> "list[str]":
     """Source of `__init__`. Its own names begin with two underscores, which no field in a class body can."""
     required, optional, stores = [], [], []
     for field, default in cls.__fields__.items():
@@ -122,7 +120,7 @@ def _constructor(cls: type[Any], names: dict[str, Any]) -> list[str]:
     return [f"def __init__(__self, /{star}{', '.join([*required, *optional])}):", *stores, "    return None"]
 
 
-def _encoder(cls: type[Any], quote: Callable[[str], str]) -> list[str]:
+def _encoder(cls: "type[Any]", quote: "Callable[[str], str]") -> "list[str]":
     """Source of `to_json`: an f-string for values of the annotated types, the general encoder for others."""
     pieces, tests, loads = [f'"type":{quote(cls.wire_type)}'] if cls._typed else [], [], []
     for field, kind in field_kinds(cls).items():
@@ -140,8 +138,8 @@ def _encoder(cls: type[Any], quote: Callable[[str], str]) -> list[str]:
     ]
 
 
-def _array_encoder(encoded: Callable[[Any], str]) -> Callable[[Any], str]:
-    def array(values: Any) -> str:
+def _array_encoder(encoded: "Callable[[Any], str]") -> "Callable[[Any], str]":
+    def array(values: "Any") -> str:
         """An array of records, each with its own encoder; anything else takes the general path."""
         if values.__class__ is list:
             try:
@@ -153,7 +151,7 @@ def _array_encoder(encoded: Callable[[Any], str]) -> Callable[[Any], str]:
     return array
 
 
-def _encoding(variable: str, kind: ValueKind) -> tuple[str, str]:
+def _encoding(variable: str, kind: "ValueKind") -> "tuple[str, str]":
     """The f-string piece for one field, and the test its value must pass ("" = any value may take it)."""
     if kind.base in _SCALARS:
         piece, test = (template.format(variable) for template in _SCALARS[kind.base])

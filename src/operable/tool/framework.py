@@ -1,7 +1,5 @@
 """The framework values that an author may make: what is not a domain event but travels with them."""
 
-from __future__ import annotations
-
 from operable.kernel.errors import Fail
 from operable.tool.records import json_text
 
@@ -21,7 +19,7 @@ else:
 
         __slots__ = ()
 
-        def __class_getitem__(cls, _: object) -> type:
+        def __class_getitem__(cls, _: object) -> "type":
             return cls
 
 
@@ -30,7 +28,7 @@ class FrameworkNotice:
 
     __slots__ = ("fields",)
 
-    def __init__(self, kind: str, **fields: Any) -> None:
+    def __init__(self, kind: str, **fields: "Any") -> None:
         self.fields: dict[str, Any] = {"type": f"aoi:{kind}"}
         self.fields.update((name, value) for name, value in fields.items() if value is not None)
 
@@ -43,7 +41,7 @@ class Warn(FrameworkNotice):
 
     __slots__ = ()
 
-    def __init__(self, code: str, message: str, **fields: Any) -> None:
+    def __init__(self, code: str, message: str, **fields: "Any") -> None:
         super().__init__("warning", code=code, message=message, **fields)
 
 
@@ -53,7 +51,12 @@ class Progress(FrameworkNotice):
     __slots__ = ()
 
     def __init__(
-        self, *, done: float, total: float | None = None, message: str | None = None, unit: str | None = None
+        self,
+        *,
+        done: float,
+        total: "float | None" = None,
+        message: "str | None" = None,
+        unit: "str | None" = None,
     ) -> None:
         super().__init__("progress", done=done, total=total, message=message, unit=unit)
 
@@ -66,11 +69,11 @@ class Change(FrameworkNotice, Generic[P]):
 
     __slots__ = ("payload",)
 
-    def __init__(self, action: str, target: str | None = None, **details: Any) -> None:
+    def __init__(self, action: str, target: "str | None" = None, **details: "Any") -> None:
         super().__init__("plan", action=action, target=target, **details)
         self.payload: P = None  # type: ignore[assignment]  # until it is given one, the parameter is None
 
-    def carry(self, payload: Q) -> Change[Q]:
+    def carry(self, payload: "Q") -> "Change[Q]":
         """The same change with a value for the apply phase, its `payload`."""
         carrying: Any = self
         carrying.payload = payload
@@ -84,10 +87,10 @@ class Change(FrameworkNotice, Generic[P]):
     def target(self) -> str:
         return str(self.fields.get("target", ""))
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> "Any":
         return self.fields[name]
 
-    def get(self, name: str, default: Any = None) -> Any:
+    def get(self, name: str, default: "Any" = None) -> "Any":
         return self.fields.get(name, default)
 
 
@@ -97,7 +100,7 @@ class Check(FrameworkNotice):
     __slots__ = ()
 
     def __init__(
-        self, *, ok: bool, detail: str = "", severity: str | None = None, hint: str | None = None
+        self, *, ok: bool, detail: str = "", severity: "str | None" = None, hint: "str | None" = None
     ) -> None:
         severity = severity or ("info" if ok else "error")
         super().__init__("check", name="", ok=ok, severity=severity, detail=detail, hint=hint)
@@ -108,5 +111,5 @@ class ItemError:
 
     __slots__ = ("fail",)
 
-    def __init__(self, fail: Fail) -> None:
+    def __init__(self, fail: "Fail") -> None:
         self.fail = fail

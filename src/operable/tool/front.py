@@ -6,8 +6,6 @@ The mode is read before anything is parsed, because a command line that is wrong
 language of the caller: a machine gets meta, error and summary for every mistake, a person gets two lines on stderr.
 """
 
-from __future__ import annotations
-
 import os
 
 from operable.kernel.errors import EX_IOERR, Fail
@@ -54,7 +52,7 @@ HINTS = (
 )
 
 
-def run_command_line(tool: Declaration, argv: list[str]) -> NoReturn:
+def run_command_line(tool: "Declaration", argv: "list[str]") -> "NoReturn":
     """Run one command line and end the process with its exit code."""
     output = requested_output(tool, argv)
     call, refusal = understand(tool, argv)
@@ -80,7 +78,7 @@ def run_command_line(tool: Declaration, argv: list[str]) -> NoReturn:
     leave(exit_code)
 
 
-def requested_output(tool: Declaration, argv: list[str]) -> str:
+def requested_output(tool: "Declaration", argv: "list[str]") -> str:
     """The output mode that the words ask for, right or wrong; an unknown one is refused later, to a person."""
     for index, word in enumerate(argv):
         if word == "--":
@@ -94,7 +92,7 @@ def requested_output(tool: Declaration, argv: list[str]) -> str:
     return HUMAN
 
 
-def understand(tool: Declaration, argv: list[str]) -> tuple[ParsedCall, Fail | None]:
+def understand(tool: "Declaration", argv: "list[str]") -> "tuple[ParsedCall, Fail | None]":
     """The call, or a call that only refuses, with the reason."""
     name, words = locate(tool, argv)
     command = tool.find(name)
@@ -131,7 +129,7 @@ def understand(tool: Declaration, argv: list[str]) -> tuple[ParsedCall, Fail | N
     return call, None
 
 
-def locate(tool: Declaration, argv: list[str]) -> tuple[str, list[str]]:
+def locate(tool: "Declaration", argv: "list[str]") -> "tuple[str, list[str]]":
     """The command's name ("" if the caller gave no name) and the other words."""
     index, doubtful = 0, -1
     while index < len(argv):
@@ -150,7 +148,7 @@ def locate(tool: Declaration, argv: list[str]) -> tuple[str, list[str]]:
     return _command_name(tool, argv, doubtful) if doubtful >= 0 else ("", argv)
 
 
-def _takes_next(tool: Declaration, argv: list[str], index: int) -> bool:
+def _takes_next(tool: "Declaration", argv: "list[str]", index: int) -> bool:
     """Whether the option at `index`, which is before the command, is followed by its value."""
     name, following = argv[index][2:], argv[index + 1 : index + 2]
     if "=" in name or not following:
@@ -163,7 +161,7 @@ def _takes_next(tool: Declaration, argv: list[str], index: int) -> bool:
     return takes_value(form, following[0])
 
 
-def _command_name(tool: Declaration, argv: list[str], index: int) -> tuple[str, list[str]]:
+def _command_name(tool: "Declaration", argv: "list[str]", index: int) -> "tuple[str, list[str]]":
     """One word, or two where the first is the name of a group (`agent list`)."""
     name, rest = argv[index], argv[:index] + argv[index + 1 :]
     if tool.is_group(name):
@@ -177,7 +175,7 @@ def _command_name(tool: Declaration, argv: list[str], index: int) -> tuple[str, 
     return name, rest
 
 
-def suspects(argv: list[str], call: ParsedCall, *, refused: bool) -> tuple[str, ...]:
+def suspects(argv: "list[str]", call: "ParsedCall", *, refused: bool) -> "tuple[str, ...]":
     """The words that must not be shown: what secret parameters were given, and what looks like it was meant to be.
 
     A refused command line may have been misspelt, so in its answer nothing is shown that is where a secret may be.
@@ -197,7 +195,7 @@ def suspects(argv: list[str], call: ParsedCall, *, refused: bool) -> tuple[str, 
     return tuple(word for word in found if word)
 
 
-def _flagged(argv: list[str], command: Command, *, unknown: bool) -> Iterator[str]:
+def _flagged(argv: "list[str]", command: "Command", *, unknown: bool) -> "Iterator[str]":
     """The values of options that are secret by name or declaration, and of unknown ones if wanted."""
     for index, word in enumerate(argv):
         if not word.startswith("-") or len(word) < 3:
@@ -212,19 +210,19 @@ def _flagged(argv: list[str], command: Command, *, unknown: bool) -> Iterator[st
             yield value if equals or index + 1 == len(argv) else argv[index + 1]
 
 
-def _is_unknown(tool: Declaration, word: str) -> bool:
+def _is_unknown(tool: "Declaration", word: str) -> bool:
     """Whether this is an option that no command has."""
     return word.startswith("-") and word[2:].partition("=")[0] not in (*STANDARD, *tool.machine_flags, "")
 
 
-def _flag_command(tool: Declaration, words: list[str]) -> tuple[str, list[str]]:
+def _flag_command(tool: "Declaration", words: "list[str]") -> "tuple[str, list[str]]":
     for flag, name in _FLAGS.items():
         if flag in words:
             return tool.called(name), [word for word in words if word != flag]
     return "", words
 
 
-def _built_in(tool: Declaration, name: str) -> Command | None:
+def _built_in(tool: "Declaration", name: str) -> "Command | None":
     if name == "help":
         return _help(tool, None)
     if name != "version":
@@ -234,18 +232,18 @@ def _built_in(tool: Declaration, name: str) -> Command | None:
     return version_command(tool)
 
 
-def _help(tool: Declaration, about: Command | str | None) -> Command:
+def _help(tool: "Declaration", about: "Command | str | None") -> "Command":
     from operable.tool.discovery.commands import help_command
 
     return help_command(tool, about)
 
 
-def _asks_for_help(words: list[str]) -> bool:
+def _asks_for_help(words: "list[str]") -> bool:
     before = words[: words.index("--")] if "--" in words else words
     return "--help" in before or "-h" in before
 
 
-def _check_output(tool: Declaration, call: ParsedCall) -> None:
+def _check_output(tool: "Declaration", call: "ParsedCall") -> None:
     allowed = (JSON, JSONL, HUMAN) if call.command.document else (JSONL, HUMAN)
     given = {flag: call.options[flag] for flag in tool.machine_flags if flag in call.options}
     hint = f"use one of {', '.join(allowed)}"
@@ -262,7 +260,7 @@ def _nothing() -> None:
     """The function of a command that does not exist."""
 
 
-def _open_stream(call: ParsedCall, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
+def _open_stream(call: "ParsedCall", secrets: "tuple[str, ...]") -> "tuple[Sink, Interrupts]":
     """Machine mode: stdout becomes private, no code can prompt. Raises OSError when stdout is closed."""
     from operable.tool.interrupt import Interrupts
 
@@ -281,7 +279,9 @@ def _open_stream(call: ParsedCall, secrets: tuple[str, ...]) -> tuple[Sink, Inte
     return sink, interrupts
 
 
-def _open_terminal(tool: Declaration, call: ParsedCall, secrets: tuple[str, ...]) -> tuple[Sink, Interrupts]:
+def _open_terminal(
+    tool: "Declaration", call: "ParsedCall", secrets: "tuple[str, ...]"
+) -> "tuple[Sink, Interrupts]":
     """Human mode."""
     from operable.tool.interrupt import Interrupts
 

@@ -18,8 +18,6 @@ not news, and a stack trace is not a good last message: from then on the interpr
 Signals come through `_signal`, the C module behind `signal`, because the latter imports `enum`.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from _thread import get_ident
@@ -123,7 +121,7 @@ class Interrupts:
         self._floor = sys._getframe(1)  # noqa: SLF001 - `inspect` is too expensive to import here
         self.raise_if_stopped()
 
-    def unheard(self) -> StopReason | None:
+    def unheard(self) -> "StopReason | None":
         """A signal that has arrived and that the main thread has not come round to, for the supervisor's thread."""
         try:
             numbers = os.read(self._arrivals, 64)
@@ -136,7 +134,7 @@ class Interrupts:
                 self._unheard = StopReason(INTERRUPTED, 128 + number)
         return self._unheard
 
-    def request(self, stop: StopReason) -> None:
+    def request(self, stop: "StopReason") -> None:
         """Ask the main thread to stop, from another thread."""
         if self.stop is None:
             self.stop = stop
@@ -157,7 +155,7 @@ class Interrupts:
         self._shields += 1
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, kind: "type[BaseException] | None", error: "BaseException | None", trace: "TracebackType | None"
     ) -> None:
         self._shields -= 1
         if self.stop is not None and error is None:
@@ -197,8 +195,8 @@ class Interrupts:
         if ignore is not None:
             ignore("ignore", RuntimeWarning)  # a coroutine was never awaited
 
-    def _receiver(self, exit_code: int) -> Callable[[int, FrameType | None], None]:
-        def received(_number: int, frame: FrameType | None) -> None:
+    def _receiver(self, exit_code: int) -> "Callable[[int, FrameType | None], None]":
+        def received(_number: int, frame: "FrameType | None") -> None:
             if self.stop is not None or (self._shields and not self.supervised):
                 os._exit(exit_code)
             self.stop = StopReason(INTERRUPTED, exit_code)
@@ -206,7 +204,7 @@ class Interrupts:
 
         return received
 
-    def _raise_in(self, frame: FrameType | None) -> None:
+    def _raise_in(self, frame: "FrameType | None") -> None:
         """Not in the middle of an import: modules in C need not survive that. The supervisor raises it again soon.
 
         msgspec goes on when its import of `datetime` is broken into, and crashes the interpreter at its first use; or the
@@ -218,7 +216,7 @@ class Interrupts:
         else:
             self.raise_if_stopped()
 
-    def _importing(self, frame: FrameType | None) -> bool:
+    def _importing(self, frame: "FrameType | None") -> bool:
         """Whether the command, not its starter, is importing something."""
         while frame is not None and frame is not self._floor:
             if frame.f_code.co_filename == _IMPORT:
@@ -226,7 +224,7 @@ class Interrupts:
             frame = frame.f_back
         return False
 
-    def _raise_elsewhere(self, lost: sys.UnraisableHookArgs) -> None:
+    def _raise_elsewhere(self, lost: "sys.UnraisableHookArgs") -> None:
         """A stop that was raised where nothing can be raised (a destructor, a callback from C) is to be raised again."""
         if isinstance(lost.exc_value, Interrupted):
             self._lost = True
@@ -239,7 +237,7 @@ class Interrupts:
             self._lost = self.raised = False
             self.poke()
 
-    def _on_poke(self, _number: int, frame: FrameType | None) -> None:
+    def _on_poke(self, _number: int, frame: "FrameType | None") -> None:
         self._raise_in(frame)
 
 
@@ -247,7 +245,7 @@ def _say_nothing(_about: object) -> None:
     """In place of a hook that prints."""
 
 
-def _without_trace(record: Any) -> bool:
+def _without_trace(record: "Any") -> bool:
     """What is said in words stays, except for what event loops and executors say when something is taken away from them."""
     record.exc_info = record.exc_text = record.stack_info = None
     return record.name not in ("asyncio", "concurrent.futures")

@@ -5,8 +5,6 @@ Annotations arrive as strings (`from __future__ import annotations`) or as objec
 up in a table; `annotations` reads the others, and is loaded only for them.
 """
 
-from __future__ import annotations
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
 FLAG, WORD, POSITIVE, COUNT, SECONDS, DIGEST = "flag", "word", "positive", "count", "seconds", "digest"
 
 # Standard options and the form of their value.
-STANDARD: dict[str, str] = {
+STANDARD: "dict[str, str]" = {
     "output": WORD,
     "format": WORD,
     "schema-version": WORD,
@@ -49,10 +47,10 @@ class ValueKind:
         base: str,
         *,
         nullable: bool = False,
-        item: ValueKind | None = None,
-        choices: tuple[Any, ...] = (),
-        model: type[Any] | None = None,
-        options: tuple[ValueKind, ...] = (),
+        item: "ValueKind | None" = None,
+        choices: "tuple[Any, ...]" = (),
+        model: "type[Any] | None" = None,
+        options: "tuple[ValueKind, ...]" = (),
     ) -> None:
         self.base = base
         self.nullable = nullable
@@ -61,7 +59,7 @@ class ValueKind:
         self.model = model
         self.options = options
 
-    def or_none(self) -> ValueKind:
+    def or_none(self) -> "ValueKind":
         return ValueKind(
             self.base,
             nullable=True,
@@ -88,7 +86,7 @@ MUTABLE = (list, dict, set)
 ANY, OBJECT, NOTHING = ValueKind("any"), ValueKind("object"), ValueKind("null")
 
 # The annotations that nearly every parameter and field has, resolved without `eval`.
-_COMMON: dict[Any, ValueKind] = {
+_COMMON: "dict[Any, ValueKind]" = {
     "str": STRING,
     "int": INTEGER,
     "float": NUMBER,
@@ -116,7 +114,7 @@ _COMMON: dict[Any, ValueKind] = {
 }
 
 
-def common(annotation: Any) -> ValueKind | None:
+def common(annotation: "Any") -> "ValueKind | None":
     """The kind of an annotation that nearly every parameter and field has; None for others, which `annotations` reads."""
     try:
         return _COMMON.get(annotation)
@@ -124,16 +122,16 @@ def common(annotation: Any) -> ValueKind | None:
         return None
 
 
-def fresh(value: Any) -> Any:
+def fresh(value: "Any") -> "Any":
     """A container given as a default must not be shared between instances; copying given ones too is harmless."""
     return value.copy() if isinstance(value, MUTABLE) else value
 
 
-def is_class_variable(annotation: Any) -> bool:
+def is_class_variable(annotation: "Any") -> bool:
     return str(annotation).removeprefix("typing.").startswith("ClassVar")
 
 
-def convert(text: str, kind: ValueKind) -> Any:
+def convert(text: str, kind: "ValueKind") -> "Any":
     """A word of the command line as a value of its kind; raises ValueError with what the word must be."""
     base = kind.base
     if base == "string":
@@ -157,7 +155,7 @@ def convert(text: str, kind: ValueKind) -> Any:
     return _any_of(text, kind)
 
 
-def _any_of(text: str, kind: ValueKind) -> Any:
+def _any_of(text: str, kind: "ValueKind") -> "Any":
     """Of several kinds, the first that the word fits, text last: `5` is a number wherever a number may be."""
     wanted = []
     for option in sorted(kind.options, key=lambda option: option.base == "string"):
@@ -170,12 +168,12 @@ def _any_of(text: str, kind: ValueKind) -> Any:
     return text
 
 
-def spelled(choice: Any) -> str:
+def spelled(choice: "Any") -> str:
     """A choice as one writes it on the command line."""
     return str(choice).lower() if isinstance(choice, bool) else str(choice)
 
 
-def plain_number(text: str, *, whole: bool) -> float | None:
+def plain_number(text: str, *, whole: bool) -> "float | None":
     """A finite number in plain ASCII digits. Python itself would also take `1_000`, ` 5` and Arabic digits."""
     if not text.isascii() or "_" in text or text != text.strip():
         return None
@@ -201,7 +199,7 @@ class Page:
 
     __slots__ = ("after", "fetch")
 
-    def __init__(self, after: Any = None, fetch: int | None = None) -> None:
+    def __init__(self, after: "Any" = None, fetch: "int | None" = None) -> None:
         self.after = after  # the cursor field (or the list of them) of the last event of the page before
         self.fetch = fetch  # one more than will be shown, to know whether there is more; None without a limit
 
@@ -211,7 +209,7 @@ class StreamOf:
 
     __slots__ = ("model",)
 
-    def __init__(self, model: type[Any]) -> None:
+    def __init__(self, model: "type[Any]") -> None:
         self.model = model
 
 
@@ -222,12 +220,12 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
     class Stream(Generic[T]):
-        def __iter__(self) -> Iterator[T]: ...
+        def __iter__(self) -> "Iterator[T]": ...
 
 else:
 
     class Stream:
         """Annotation of a parameter that takes structured input, item by item."""
 
-        def __class_getitem__(cls, model: type[Any]) -> StreamOf:
+        def __class_getitem__(cls, model: "type[Any]") -> "StreamOf":
             return StreamOf(model)

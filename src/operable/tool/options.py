@@ -3,8 +3,6 @@
 Never imported at run time: `declare` takes the same names from a plain dictionary, because `typing` costs half a start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -23,27 +21,27 @@ class CommandOptions(TypedDict, total=False):
     """The stream has no end of its own, like `watch`."""
     heartbeat: float
     """Seconds of silence after which an unbounded stream sends `aoi:heartbeat`."""
-    limit: int | None
+    limit: "int | None"
     """How many results it gives unless the caller says otherwise; `None` for all."""
-    cursor: str | Sequence[str]
+    cursor: "str | Sequence[str]"
     """The field of the event, or the fields, by which the next page finds its place."""
-    timeout: float | None
+    timeout: "float | None"
     """Seconds it may take unless the caller says otherwise; `None` for no limit."""
-    grace: float | None
+    grace: "float | None"
     """Seconds that ending the tools which it runs may take after a stop."""
     runs_tools: bool
     """It runs other tools, so it may change whatever they change. Said in help and capabilities."""
-    short: Mapping[str, str]
+    short: "Mapping[str, str]"
     """One-letter options: `{"o": "to"}` makes `-o` the same as `--to`."""
-    examples: Sequence[str]
+    examples: "Sequence[str]"
     """Command lines without the tool's name, for help and capabilities."""
-    secrets: Sequence[str]
+    secrets: "Sequence[str]"
     """Parameters whose values are secret although their names do not say so."""
-    auth: dict[str, Any] | None
+    auth: "dict[str, Any] | None"
     """What this command needs, where it differs from the tool."""
     max_plan: int
     """The largest plan, and the largest number of input items of a mutation."""
-    columns: Sequence[str]
+    columns: "Sequence[str]"
     """The fields that people see in the table, in this order."""
     document: bool
     """The command gives one document (`--output json`) instead of a stream."""

@@ -9,8 +9,6 @@ a producing tool spends its time there: `_pour` for results one by one, `_pour_b
 `truncated` is true exactly then.
 """
 
-from __future__ import annotations
-
 import os
 from time import monotonic
 
@@ -32,7 +30,9 @@ if TYPE_CHECKING:
 class RunState:
     """One invocation: its circumstances and its counters."""
 
-    def __init__(self, tool: Declaration, call: ParsedCall, sink: Sink, interrupts: Interrupts) -> None:
+    def __init__(
+        self, tool: "Declaration", call: "ParsedCall", sink: "Sink", interrupts: "Interrupts"
+    ) -> None:
         self.tool = tool
         self.call = call
         self.command = call.command
@@ -54,24 +54,24 @@ class RunState:
         self.remarks: dict[str, Any] = {}  # further fields of the summary
         self.convert: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None
 
-    def timeout(self) -> float | None:
+    def timeout(self) -> "float | None":
         """Seconds for the whole run; None: as long as it takes."""
         seconds: float | None = self.call.options.get("timeout", self.command.timeout)
         return seconds
 
-    def limit(self) -> int | None:
+    def limit(self) -> "int | None":
         """How many results may be shown; None: all."""
         limit = self.call.options.get("limit", self.command.limit)
         lines = self.call.options.get("max-lines")
         return lines if limit is None else limit if lines is None else min(limit, lines)
 
-    def amend_meta(self, fields: dict[str, Any]) -> None:
+    def amend_meta(self, fields: "dict[str, Any]") -> None:
         """Of a relay: add to the meta event. It goes out with the first line of the stream."""
         self.head.update(fields)
         if self.sink.emitter is not None:
             self.sink.emitter.head(json_text(self.head))
 
-    def iterate(self, produced: Any) -> Iterable[Any]:
+    def iterate(self, produced: "Any") -> "Iterable[Any]":
         """Whatever the author's function returned, as an iterable of values."""
         if produced is None:
             return ()
@@ -83,7 +83,7 @@ class RunState:
             return (produced,)
         return produced  # type: ignore[no-any-return]
 
-    def notice(self, fields: dict[str, Any]) -> None:
+    def notice(self, fields: "dict[str, Any]") -> None:
         """A framework event of the author's."""
         if fields["type"] == "aoi:warning":
             self.warnings += 1
@@ -93,7 +93,7 @@ class RunState:
                 self.errors += 1
         self.sink.notice(fields)
 
-    def item_error(self, fail: Fail) -> None:
+    def item_error(self, fail: "Fail") -> None:
         """One item failed and the others go on: the result is then partial and not ok."""
         self.errors += 1
         self.partial = True
@@ -106,7 +106,7 @@ _END = object()
 class _Batch(Exception):  # noqa: N818 - not an error: the author yields lists of results
     """The first list of a stream; from here on another loop takes over."""
 
-    def __init__(self, rows: list[Any]) -> None:
+    def __init__(self, rows: "list[Any]") -> None:
         super().__init__()
         self.rows = rows
 
@@ -114,12 +114,12 @@ class _Batch(Exception):  # noqa: N818 - not an error: the author yields lists o
 class Outflow:
     """The results of one run."""
 
-    def __init__(self, run: RunState) -> None:
+    def __init__(self, run: "RunState") -> None:
         self._run = run
         self._rows = 0
         self._encoders: dict[type, Callable[[Any], Any]] = {}
 
-    def stream(self, items: Iterable[Any]) -> None:
+    def stream(self, items: "Iterable[Any]") -> None:
         """Pass the author's values on until they end or a bound is reached."""
         emitter = self._run.sink.emitter
         run = self._run
@@ -137,7 +137,7 @@ class Outflow:
         if self._run.truncated and self._run.command.cursor:
             self._write_cursor(last)
 
-    def _pour(self, items: Iterator[Any], emitter: Emitter) -> Any:
+    def _pour(self, items: "Iterator[Any]", emitter: "Emitter") -> "Any":
         """The hot loop of a producing tool: `emitter.line` is written out in it, because calls are what costs here."""
         encoders, lines, limit, count = self._encoders, emitter.lines, self._run.limit(), self._run.count
         size, last = 0, None
@@ -166,7 +166,7 @@ class Outflow:
             self._run.count = count
         return last
 
-    def _pour_batches(self, rows: list[Any], items: Iterator[Any], emitter: Emitter) -> Any:
+    def _pour_batches(self, rows: "list[Any]", items: "Iterator[Any]", emitter: "Emitter") -> "Any":
         """The same for lists of results, each of which is encoded and written as a whole (see `rows`)."""
         from operable.tool.rows import batch_encoder
 
@@ -190,11 +190,11 @@ class Outflow:
                 return last
             rows = following if following.__class__ is list else self._as_batch(following)
 
-    def _as_batch(self, item: Any) -> list[Any]:
+    def _as_batch(self, item: "Any") -> "list[Any]":
         """A single result among lists of them; nothing for a notice, which is dealt with by looking at it."""
         return [] if self._plain_line(item) is None else [item]
 
-    def _measure(self, items: Iterator[Any]) -> Any:
+    def _measure(self, items: "Iterator[Any]") -> "Any":
         """The same with every bound, for any sink."""
         limit, max_bytes = self._run.limit(), self._run.call.options.get("max-bytes")
         size, last = 0, None
@@ -219,14 +219,14 @@ class Outflow:
                 break
         return last
 
-    def _single(self, items: Iterator[Any]) -> Iterator[Any]:
+    def _single(self, items: "Iterator[Any]") -> "Iterator[Any]":
         for item in items:
             if item.__class__ is list:
                 yield from item
             else:
                 yield item
 
-    def _plain_line(self, item: Any) -> Any:
+    def _plain_line(self, item: "Any") -> "Any":
         """One value as the sink takes it; None when it has no place there or has been dealt with."""
         encode = self._encoders.get(item.__class__) or self._encoder(item)
         return None if encode is None else encode(item)
@@ -243,7 +243,7 @@ class Outflow:
             }
         )
 
-    def _encoder(self, item: Any) -> Callable[[Any], Any] | None:
+    def _encoder(self, item: "Any") -> "Callable[[Any], Any] | None":
         """How values of this class go out; None if this one is not a domain event and has been handled."""
         kind = item.__class__
         convert = self._run.convert
@@ -265,7 +265,7 @@ class Outflow:
             self._encoders[kind] = encode
         return encode
 
-    def _aside(self, item: Any) -> None:
+    def _aside(self, item: "Any") -> None:
         """What an author may yield besides results."""
         from operable.tool.framework import FrameworkNotice, ItemError
 
@@ -278,7 +278,7 @@ class Outflow:
             msg = f"{self._run.command.name} yielded {what}; yield an Event, a dict, a Warn, a Progress or an ItemError"
             raise TypeError(msg)
 
-    def _row(self, event: dict[str, Any]) -> Any:
+    def _row(self, event: "dict[str, Any]") -> "Any":
         """A plain dictionary. When there turn out to be many, a faster encoder takes over permanently."""
         self._rows += 1
         if (
@@ -292,20 +292,20 @@ class Outflow:
             self._encoders[dict] = faster(self._encoders, self._run.command.event_classes)
         return self._converted(event)
 
-    def _converted(self, event: dict[str, Any]) -> Any:
+    def _converted(self, event: "dict[str, Any]") -> "Any":
         converted = event if self._run.convert is None else self._run.convert(event)
         if converted is None:
             return None
         check_type(converted)
         return self._run.sink.encode(converted)
 
-    def repeat(self, event: dict[str, Any]) -> None:
+    def repeat(self, event: "dict[str, Any]") -> None:
         """A domain event that an earlier run has recorded."""
         encoded = self._converted(event)
         if encoded is not None:
             self._run.sink.put(encoded)
 
-    def _write_cursor(self, last: Any) -> None:
+    def _write_cursor(self, last: "Any") -> None:
         from operable.tool.run.cursor import write_cursor
 
         if last is None:  # nothing was shown: the next page starts where this one did

@@ -10,8 +10,6 @@ after what an orderly exit promises: threads joined, `atexit` called, streams fl
 of cyclic garbage does not run while a command starts.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 
@@ -22,7 +20,7 @@ if TYPE_CHECKING:
 
 STDIN_NAMES = ("-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 _stdin = 0
-_resume: Callable[[], object] | None = None
+_resume: "Callable[[], object] | None" = None
 
 
 def take_stdout() -> int:
@@ -114,7 +112,7 @@ def resume_collection() -> None:
         _resume = None
 
 
-def leave(exit_code: int) -> NoReturn:
+def leave(exit_code: int) -> "NoReturn":
     """End the process."""
     if "threading" in sys.modules:
         sys.modules["threading"]._shutdown()  # noqa: SLF001 - what the interpreter itself calls at exit

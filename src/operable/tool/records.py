@@ -10,8 +10,6 @@ whatever the author put in.
 This module does not validate (`run.intake`) and knows no JSON Schema (`discovery.schema`).
 """
 
-from __future__ import annotations
-
 from operable.tool.kinds import REQUIRED, fresh, is_class_variable
 
 TYPE_CHECKING = False
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 else:
 
-    def dataclass_transform(**_options: object) -> Callable[[Any], Any]:
+    def dataclass_transform(**_options: object) -> "Callable[[Any], Any]":
         return lambda cls: cls
 
 
@@ -49,7 +47,7 @@ def quote(text: str) -> str:
     return '"' + "".join([_SHORT.get(c) or (c if c >= " " else f"\\u{ord(c):04x}") for c in text]) + '"'
 
 
-def json_text(value: Any, depth: int = 0) -> str:
+def json_text(value: "Any", depth: int = 0) -> str:
     """One line of compact JSON; ValueError for NaN and too much nesting, TypeError for what is not JSON."""
     kind = value.__class__
     if kind is str:
@@ -83,7 +81,7 @@ def json_text(value: Any, depth: int = 0) -> str:
     return json_text(plain(value), depth + 1)
 
 
-def _key(name: Any) -> str:
+def _key(name: "Any") -> str:
     if isinstance(name, str):
         return quote(str.__str__(name))
     if name is None or isinstance(name, bool | int | float):
@@ -139,11 +137,11 @@ def checked_name(name: str) -> str:
 class _RecordType(type):
     """Turns the annotations of a class body into slots before the class exists."""
 
-    __fields__: dict[str, Any]
+    __fields__: "dict[str, Any]"
 
     def __new__(
-        cls, name: str, bases: tuple[type, ...], body: dict[str, Any], type: str | None = None
-    ) -> _RecordType:
+        cls, name: str, bases: "tuple[type, ...]", body: "dict[str, Any]", type: "str | None" = None
+    ) -> "_RecordType":
         annotations = body.get("__annotations__", {})
         if not annotations and "__annotate_func__" in body:  # Python 3.14 evaluates annotations on demand
             annotations = body["__annotate_func__"](1)
@@ -173,7 +171,7 @@ class _RecordType(type):
         return super().__new__(cls, name, bases, body)
 
 
-def _wire_names(name: str, fields: dict[str, Any], *, typed: bool) -> dict[str, str]:
+def _wire_names(name: str, fields: "dict[str, Any]", *, typed: bool) -> "dict[str, str]":
     """Field -> name in JSON. As with parameters, a trailing underscore (`from_`) only avoids a name that is taken."""
     found = {field: field.rstrip("_") or field for field in fields}
     used = {"type"} if typed else set()
@@ -185,7 +183,7 @@ def _wire_names(name: str, fields: dict[str, Any], *, typed: bool) -> dict[str, 
     return found
 
 
-def _refuse_taken(name: str, bases: tuple[type, ...], new: list[str], body: dict[str, Any]) -> None:
+def _refuse_taken(name: str, bases: "tuple[type, ...]", new: "list[str]", body: "dict[str, Any]") -> None:
     for made in _MADE:
         if made in body:
             msg = f"{name}.{made} is made from the fields; write a function that returns a {name} instead"
@@ -201,16 +199,16 @@ class Record(metaclass=_RecordType):
     """A nested object with named, typed fields."""
 
     if TYPE_CHECKING:
-        __fields__: ClassVar[dict[str, Any]]  # name -> default, or REQUIRED
-        __wire_names__: ClassVar[dict[str, str]]
-        wire_type: ClassVar[str]
+        __fields__: "ClassVar[dict[str, Any]]"  # name -> default, or REQUIRED
+        __wire_names__: "ClassVar[dict[str, str]]"
+        wire_type: "ClassVar[str]"
         # Of an Input: the upstream event types it takes; none named = any.
-        accepted_types: ClassVar[tuple[str, ...]]
+        accepted_types: "ClassVar[tuple[str, ...]]"
     _typed = False  # does the JSON of this class carry a `type`?
     _grouped = False  # does a parameter of this class become one option per field?
     _made = 0
 
-    def __init__(self, /, **values: Any) -> None:
+    def __init__(self, /, **values: "Any") -> None:
         cls = type(self)
         cls._made += 1
         if cls._made > MANY:
@@ -235,7 +233,7 @@ class Record(metaclass=_RecordType):
         """This value as one line of compact JSON."""
         return json_text(self.to_dict())
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> "dict[str, Any]":
         """Fields by name, `type` first where the class has one."""
         fields = {name: getattr(self, field) for field, name in self.__wire_names__.items()}
         return {"type": self.wire_type, **fields} if self._typed else fields
@@ -275,7 +273,7 @@ class Options(Record):
     _grouped = True
 
 
-def check_type(event: dict[str, Any]) -> None:
+def check_type(event: "dict[str, Any]") -> None:
     """Refuse a dictionary that is not a domain event."""
     kind = event.get("type")
     if not isinstance(kind, str) or not kind or kind.startswith("aoi:"):

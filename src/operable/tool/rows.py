@@ -11,8 +11,6 @@ Until then, for types that were not declared or have fields with fractions or an
 installed, the encoder is CPython's own in C.
 """
 
-from __future__ import annotations
-
 from operable.tool.annotations import field_kinds
 from operable.tool.encoders import fast_encoder
 from operable.tool.records import Event, check_type, snake_case, utf8
@@ -36,12 +34,12 @@ _DOUBTS = (KeyError, TypeError, ValueError, OverflowError)
 
 
 def faster(
-    encoders: dict[type, Callable[[Any], Any]], events: Callable[[], Iterable[type[Event]]]
-) -> Encoder:
+    encoders: "dict[type, Callable[[Any], Any]]", events: "Callable[[], Iterable[type[Event]]]"
+) -> "Encoder":
     """The encoder for dictionaries once there are some; when there are many, it makes room for one by msgspec."""
     count = 0
 
-    def encode(event: Any) -> bytes:
+    def encode(event: "Any") -> bytes:
         nonlocal count
         count += 1
         if count == BULK:
@@ -52,15 +50,15 @@ def faster(
 
 
 def batch_encoder(
-    events: Iterable[type[Event]], one_by_one: Callable[[Any], Any]
-) -> Callable[[list[Any]], tuple[bytes, int]]:
+    events: "Iterable[type[Event]]", one_by_one: "Callable[[Any], Any]"
+) -> "Callable[[list[Any]], tuple[bytes, int]]":
     """Whole lists as lines (the last without its newline) and their number.
 
     `one_by_one` is asked for lists that contain anything out of the ordinary.
     """
     exact = _exact_types(events)
 
-    def cautious(rows: list[Any]) -> tuple[bytes, int]:
+    def cautious(rows: "list[Any]") -> "tuple[bytes, int]":
         lines = [line for line in map(one_by_one, rows) if line is not None]
         return b"\n".join(lines), len(lines)
 
@@ -72,7 +70,7 @@ def batch_encoder(
 
     encode_lines, type_of = MsgspecEncoder().encode_lines, itemgetter("type")
 
-    def encode(rows: list[Any]) -> tuple[bytes, int]:
+    def encode(rows: "list[Any]") -> "tuple[bytes, int]":
         try:
             if exact.issuperset(map(type_of, rows)):
                 return encode_lines(rows)[:-1], len(rows)
@@ -83,7 +81,7 @@ def batch_encoder(
     return encode
 
 
-def _row_encoder(events: Iterable[type[Event]]) -> Encoder:
+def _row_encoder(events: "Iterable[type[Event]]") -> "Encoder":
     exact = _exact_types(events)
     if not exact:
         return _strict
@@ -91,7 +89,7 @@ def _row_encoder(events: Iterable[type[Event]]) -> Encoder:
 
     encode = MsgspecEncoder().encode
 
-    def line(event: Any) -> bytes:
+    def line(event: "Any") -> bytes:
         try:
             if event["type"] in exact:
                 return encode(event)
@@ -102,12 +100,12 @@ def _row_encoder(events: Iterable[type[Event]]) -> Encoder:
     return line
 
 
-def _strict(event: Any) -> bytes:
+def _strict(event: "Any") -> bytes:
     check_type(event)
     return utf8(fast_encoder()[1](event))
 
 
-def _exact_types(events: Iterable[type[Event]]) -> frozenset[str]:
+def _exact_types(events: "Iterable[type[Event]]") -> "frozenset[str]":
     """The declared types that may go through msgspec; none where it is not installed."""
     try:
         __import__("msgspec")
@@ -118,22 +116,22 @@ def _exact_types(events: Iterable[type[Event]]) -> frozenset[str]:
     return frozenset(event.wire_type for event in exact)
 
 
-def _is_exact(kind: ValueKind) -> bool:
+def _is_exact(kind: "ValueKind") -> bool:
     """Whether msgspec writes every value of this kind as the strict encoder does; it makes null of a NaN, for example."""
     if kind.base == "record" and kind.model is not None:
         return all(map(_is_exact, field_kinds(kind.model).values()))
     return kind.base in _EXACT or (kind.base == "array" and kind.item is not None and _is_exact(kind.item))
 
 
-_made: dict[type[Any], type[Event]] = {}
+_made: "dict[type[Any], type[Event]]" = {}
 
 
-def made_events() -> Iterable[type[Event]]:
+def made_events() -> "Iterable[type[Event]]":
     """The classes that stand for a `TypedDict`."""
     return _made.values()
 
 
-def event_of(row: Any) -> type[Event]:
+def event_of(row: "Any") -> "type[Event]":
     """An Event class with the fields of a TypedDict, for everything that describes events."""
     if row not in _made:
         annotations = {name: kind for name, kind in row.__annotations__.items() if name != "type"}
@@ -145,7 +143,7 @@ def event_of(row: Any) -> type[Event]:
     return _made[row]
 
 
-def _wire_type(row: Any) -> str:
+def _wire_type(row: "Any") -> str:
     kind = row.__annotations__.get("type")
     text = getattr(kind, "__forward_arg__", None) or str(kind)
     if "Literal[" in text:

@@ -6,8 +6,6 @@ events go is the sink's business (`writer` or `human`); what a mutation may do i
 when needed.
 """
 
-from __future__ import annotations
-
 from time import monotonic
 
 from operable.kernel.errors import EX_DATAERR, EX_OK, EX_SIGINT, Fail
@@ -34,12 +32,12 @@ class CommandRun(RunState):
 
     def __init__(
         self,
-        tool: Declaration,
-        call: ParsedCall,
-        sink: Sink,
-        interrupts: Interrupts,
+        tool: "Declaration",
+        call: "ParsedCall",
+        sink: "Sink",
+        interrupts: "Interrupts",
         *,
-        refusal: Fail | None = None,
+        refusal: "Fail | None" = None,
     ) -> None:
         super().__init__(tool, call, sink, interrupts)
         self._refusal = refusal
@@ -133,7 +131,7 @@ class CommandRun(RunState):
         if self._refusal is not None:
             raise self._refusal
 
-    def _negotiate(self) -> tuple[str, Callable[[dict[str, Any]], dict[str, Any] | None] | None]:
+    def _negotiate(self) -> "tuple[str, Callable[[dict[str, Any]], dict[str, Any] | None] | None]":
         options = self.call.options
         if "schema-version" not in options and "accept-schema" not in options:
             return self.tool.schema_version, None
@@ -152,7 +150,7 @@ class CommandRun(RunState):
         for name in self.command.streams():
             keywords[name].finish()
 
-    def _arguments(self) -> tuple[list[Any], dict[str, Any]]:
+    def _arguments(self) -> "tuple[list[Any], dict[str, Any]]":
         arguments: list[Any] = []
         keywords: dict[str, Any] = {}
         values = self.call.values
@@ -171,7 +169,7 @@ class CommandRun(RunState):
             keywords[name] = what(**groups.get(name, {})) if is_group(what) else self._inject(what)
         return arguments, keywords
 
-    def _inject(self, what: Any) -> Any:
+    def _inject(self, what: "Any") -> "Any":
         if what == "Context":
             from operable.tool.run.context import Context
 
@@ -186,7 +184,7 @@ class CommandRun(RunState):
 
         return Intake(self, what.model)
 
-    def _page(self) -> Any:
+    def _page(self) -> "Any":
         from operable.tool.kinds import Page
 
         limit, cursor = self.limit(), self.call.options.get("cursor")
@@ -218,11 +216,11 @@ class CommandRun(RunState):
             return self._output_lost(lost)
         return exit_code
 
-    def _timed_out(self) -> Fail:
+    def _timed_out(self) -> "Fail":
         message = f"{self.command.name} did not end within {self.timeout():g} s"
         return Fail("timeout", "TIMEOUT", message, hint="raise --timeout")
 
-    def _last_words(self, stop: StopReason, results: int) -> list[str]:
+    def _last_words(self, stop: "StopReason", results: int) -> "list[str]":
         """The end of the stream, said by the supervisor in place of a main thread that does not come back."""
         self.partial, self.remarks["reason"] = True, stop.reason
         lines = []
@@ -240,12 +238,12 @@ class CommandRun(RunState):
         self.sink.summary(self._summary(exit_code))
         self.interrupts.exit_code = exit_code
 
-    def _output_lost(self, lost: OutputLost) -> int:
+    def _output_lost(self, lost: "OutputLost") -> int:
         if not lost.quiet:
             self.sink.complain(f"{self.tool.name}: cannot write the output: {lost}")
         return lost.exit_code
 
-    def _failed(self, problem: BaseException) -> int:
+    def _failed(self, problem: "BaseException") -> int:
         from operable.tool.run.failure import as_fail, show_traceback
 
         fail = as_fail(problem, command=self.command.name)
@@ -257,11 +255,11 @@ class CommandRun(RunState):
             show_traceback(problem, self.sink.secrets)
         return fail.exit_code
 
-    def _report(self, fail: Fail) -> None:
+    def _report(self, fail: "Fail") -> None:
         self.errors += 1
         self.sink.error(fail)
 
-    def _summary(self, exit_code: int) -> dict[str, Any]:
+    def _summary(self, exit_code: int) -> "dict[str, Any]":
         summary: dict[str, Any] = {
             "type": "aoi:summary",
             "ok": exit_code == EX_OK,

@@ -3,8 +3,6 @@
 `kernel.redact` compiles its rules when it is loaded, so only an event that is to be masked loads it.
 """
 
-from __future__ import annotations
-
 from operable.tool.records import json_text
 
 TYPE_CHECKING = False
@@ -14,13 +12,13 @@ if TYPE_CHECKING:
     from operable.kernel.errors import Fail
 
 
-def masked(event: dict[str, Any], secrets: tuple[str, ...]) -> dict[str, Any]:
+def masked(event: "dict[str, Any]", secrets: "tuple[str, ...]") -> "dict[str, Any]":
     """An event without the given secrets in its values. Names and `type` stay: they are the author's."""
     from operable.kernel.redact import MASK, Redactor
 
     hide = Redactor(secrets).text
 
-    def clean(value: Any) -> Any:
+    def clean(value: "Any") -> "Any":
         if isinstance(value, str):
             return hide(value)
         if isinstance(value, dict):
@@ -34,7 +32,7 @@ def masked(event: dict[str, Any], secrets: tuple[str, ...]) -> dict[str, Any]:
     return {name: value if name == "type" else clean(value) for name, value in event.items()}
 
 
-def shown_error(fail: Fail, secrets: tuple[str, ...]) -> dict[str, Any]:
+def shown_error(fail: "Fail", secrets: "tuple[str, ...]") -> "dict[str, Any]":
     """The error event with secrets removed. What consumers branch on is the author's, never a secret."""
     event = fail.event()
     try:
@@ -45,14 +43,14 @@ def shown_error(fail: Fail, secrets: tuple[str, ...]) -> dict[str, Any]:
     return shown | {name: event[name] for name in ("category", "code")}
 
 
-def _sayable(name: str, value: Any, secrets: tuple[str, ...]) -> Any:
+def _sayable(name: str, value: "Any", secrets: "tuple[str, ...]") -> "Any":
     try:
         return _redacted({name: value}, secrets)[name]
     except (TypeError, ValueError, RecursionError):
         return f"({type(value).__name__})"
 
 
-def _redacted(event: dict[str, Any], secrets: tuple[str, ...]) -> dict[str, Any]:
+def _redacted(event: "dict[str, Any]", secrets: "tuple[str, ...]") -> "dict[str, Any]":
     from operable.kernel.redact import redact_value
 
     shown: dict[str, Any] = redact_value(masked(event, secrets))

@@ -5,8 +5,6 @@ commands costs fifty small objects. The code object and the annotations of a fun
 or described. `inspect` and `typing` are never imported: they would double the start of the process.
 """
 
-from __future__ import annotations
-
 from operable.tool.kinds import REQUIRED, StreamOf, ValueKind, common
 
 TYPE_CHECKING = False
@@ -32,7 +30,7 @@ GUARDS = ("dry_run", "confirm", "confirm_count", "idempotency_key")
 class Command:
     """One verb of a tool. Calling it calls the author's function, so that it can be tested as the plain function it is."""
 
-    def __init__(self, function: Callable[..., Any], name: str | None, options: dict[str, Any]) -> None:
+    def __init__(self, function: "Callable[..., Any]", name: "str | None", options: "dict[str, Any]") -> None:
         if not hasattr(function, "__code__"):
             msg = f"a command is made of a plain function, not of {function!r}"
             raise TypeError(msg)
@@ -70,16 +68,16 @@ class Command:
         self._params: tuple[Param, ...] | None = None
         self.injected: dict[str, Any] = {}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: "Any", **kwargs: "Any") -> "Any":
         return self.function(*args, **kwargs)
 
-    def apply(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def apply(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
         """Decorator: the second phase of a mutation. It gets the planned changes and yields what was done."""
         self.apply_function = function
         return function
 
     @property
-    def params(self) -> tuple[Param, ...]:
+    def params(self) -> "tuple[Param, ...]":
         if self._params is None:
             self._params, self.injected = read_signature(
                 self.function, command=self.name, guarded=self.mutates, secrets=self.secrets
@@ -92,38 +90,38 @@ class Command:
         _ = self.params
         return "Relay" in self.injected.values()
 
-    def stream_model(self) -> type[Record] | None:
+    def stream_model(self) -> "type[Record] | None":
         """The class of the items of structured input, when this command takes any."""
         for name in self.streams():
             model: type[Record] = self.injected[name].model
             return model
         return None
 
-    def streams(self) -> list[str]:
+    def streams(self) -> "list[str]":
         """The parameters that take structured input: none, or one."""
         _ = self.params
         return [name for name, what in self.injected.items() if isinstance(what, StreamOf)]
 
-    def option_groups(self) -> list[type[Record]]:
+    def option_groups(self) -> "list[type[Record]]":
         """The classes of options that it shares with other commands."""
         _ = self.params
         return [what for what in self.injected.values() if is_group(what)]
 
-    def assurances(self) -> dict[str, Any]:
+    def assurances(self) -> "dict[str, Any]":
         """What holds a command to its declaration, for the capability manifest; `explained` is the same for people."""
         return {}
 
-    def event_classes(self) -> list[type[Event]]:
+    def event_classes(self) -> "list[type[Event]]":
         """The domain events that the annotations of the function, or of its apply phase, promise."""
         return promised_events(self.apply_function or self.function)
 
 
 def command(
-    name: str | None = None, **options: Unpack[CommandOptions]
-) -> Callable[[Callable[..., Any]], Command]:
+    name: "str | None" = None, **options: "Unpack[CommandOptions]"
+) -> "Callable[[Callable[..., Any]], Command]":
     """Decorator for a command in a catalogue folder: the file name is its name, and `COMMAND` is the descriptor."""
 
-    def make(function: Callable[..., Any]) -> Command:
+    def make(function: "Callable[..., Any]") -> "Command":
         return Command(
             function, name or function.__module__.rpartition(".")[2].replace("_", "-"), dict(options)
         )
@@ -139,10 +137,10 @@ class Param:
     def __init__(
         self,
         name: str,
-        kind: ValueKind,
+        kind: "ValueKind",
         *,
         operand: bool = False,
-        default: Any = None,
+        default: "Any" = None,
         required: bool = False,
         many: bool = False,
         spread: bool = False,
@@ -175,8 +173,8 @@ class Param:
 
 
 def read_signature(
-    function: Callable[..., Any], *, command: str, guarded: bool, secrets: tuple[str, ...]
-) -> tuple[tuple[Param, ...], dict[str, Any]]:
+    function: "Callable[..., Any]", *, command: str, guarded: bool, secrets: "tuple[str, ...]"
+) -> "tuple[tuple[Param, ...], dict[str, Any]]":
     """The parameters that a caller gives, and those that the SDK puts in, by name.
 
     `guarded`: the command changes something, so that the names of its guards are taken.
@@ -186,20 +184,20 @@ def read_signature(
     return params, injected
 
 
-def promised_events(function: Callable[..., Any]) -> list[type[Event]]:
+def promised_events(function: "Callable[..., Any]") -> "list[type[Event]]":
     """The event classes in the return annotation, each once."""
     function = declared(function)
     return list(dict.fromkeys(_event_classes(function.__annotations__.get("return"), function.__globals__)))
 
 
 def _params(
-    function: Callable[..., Any],
+    function: "Callable[..., Any]",
     command: str,
-    injected: dict[str, Any],
+    injected: "dict[str, Any]",
     *,
     guarded: bool,
-    secrets: tuple[str, ...],
-) -> Iterable[Param]:
+    secrets: "tuple[str, ...]",
+) -> "Iterable[Param]":
     code = function.__code__
     count, keyword_count = code.co_argcount, code.co_kwonlyargcount
     names = code.co_varnames
@@ -243,14 +241,14 @@ def _params(
         )
 
 
-def is_group(what: Any) -> bool:
+def is_group(what: "Any") -> bool:
     """Whether this is a class of `Options`."""
     return getattr(what, "_grouped", False) is True
 
 
 def _grouped(
-    parameter: str, model: Any, command: str, *, guarded: bool, secrets: tuple[str, ...]
-) -> Iterable[Param]:
+    parameter: str, model: "Any", command: str, *, guarded: bool, secrets: "tuple[str, ...]"
+) -> "Iterable[Param]":
     """The options of one group, in the order of its fields."""
     from operable.tool.annotations import field_kinds
 
@@ -274,7 +272,7 @@ def _refuse_guard(name: str, command: str, *, guarded: bool) -> None:
         raise TypeError(msg)
 
 
-def _injected(annotation: Any, function: Callable[..., Any]) -> Any:
+def _injected(annotation: "Any", function: "Callable[..., Any]") -> "Any":
     """What the SDK puts in for a parameter: a name of `INJECTED`, or a `StreamOf`; None for a parameter of the caller."""
     label = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     label = label.partition("[")[0].rpartition(".")[2]  # also tool.Page
@@ -287,14 +285,14 @@ def _injected(annotation: Any, function: Callable[..., Any]) -> Any:
     return None
 
 
-def declared(function: Callable[..., Any]) -> Callable[..., Any]:
+def declared(function: "Callable[..., Any]") -> "Callable[..., Any]":
     """The function that the author wrote, below the decorators (functools.wraps) that are between it and its command."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     return function
 
 
-def _event_classes(annotation: Any, namespace: dict[str, Any]) -> Iterable[type[Event]]:
+def _event_classes(annotation: "Any", namespace: "dict[str, Any]") -> "Iterable[type[Event]]":
     from operable.tool.annotations import evaluate, generic
 
     annotation = evaluate(annotation, namespace)

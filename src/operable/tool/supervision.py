@@ -6,8 +6,6 @@ without writing. It never waits for the reader, or it could not hold anything wh
 with `_thread` (importing `threading` costs more than starting the thread) and waits on one lock.
 """
 
-from __future__ import annotations
-
 import os
 from _thread import allocate_lock, start_new_thread
 from time import monotonic, sleep
@@ -32,13 +30,13 @@ class Supervisor:
 
     def __init__(
         self,
-        emitter: Emitter | None,
-        interrupts: Interrupts,
+        emitter: "Emitter | None",
+        interrupts: "Interrupts",
         *,
-        timeout: float | None,
-        heartbeat: float | None,
+        timeout: "float | None",
+        heartbeat: "float | None",
         grace: float = GRACE,
-        last_words: Callable[[StopReason, int], list[str]] | None = None,
+        last_words: "Callable[[StopReason, int], list[str]] | None" = None,
     ) -> None:
         self._emitter = emitter
         self._interrupts = interrupts
@@ -80,7 +78,7 @@ class Supervisor:
             return GLANCE
         return min(max(self._deadline - monotonic(), 0.0), GLANCE)
 
-    def _look(self, emitter: Emitter) -> None:
+    def _look(self, emitter: "Emitter") -> None:
         """Write what waits; notice a reader that has gone, and an output that takes no more."""
         load_select()
         quiet = monotonic() - emitter.written
@@ -117,7 +115,7 @@ class Supervisor:
             self._last_chance = now + GRACE
             self._interrupts.poke()
 
-    def _end(self, stop: StopReason) -> NoReturn:
+    def _end(self, stop: "StopReason") -> "NoReturn":
         """The main thread is in code that does not return, or waits for the reader: end without it."""
         words, decided = self._last_words, self._interrupts.exit_code
         if self._emitter is not None and words is not None and stop.reason != OUTPUT_LOST:

@@ -1,7 +1,5 @@
 """A tool that runs: its declaration, the discovery commands that every tool has, and `main`."""
 
-from __future__ import annotations
-
 import sys
 
 from operable.tool.declaration import ALIAS, BUILT_IN, Declaration
@@ -19,7 +17,7 @@ _DISCOVERY = (["schema", "--output", "json"], ["capabilities", "--output", "json
 class Tool(Declaration):
     """A command-line tool that people and agents can operate."""
 
-    def find(self, name: str) -> Command | None:
+    def find(self, name: str) -> "Command | None":
         """One command by name: the author's own first, then the built-in discovery commands."""
         own = super().find(name)
         standard = name.removeprefix(ALIAS)
@@ -29,7 +27,7 @@ class Tool(Declaration):
 
         return built_in(self, standard, name)
 
-    def main(self, argv: list[str] | None = None) -> NoReturn:
+    def main(self, argv: "list[str] | None" = None) -> "NoReturn":
         """Run the command line and end the process."""
         words = sys.argv[1:] if argv is None else argv
         if words == ["--version"]:

@@ -10,8 +10,6 @@ call per line, and neither needs a timer per event.
 A block is written under a lock and shielded from the interrupts of `interrupt`, so a signal never tears a line.
 """
 
-from __future__ import annotations
-
 import os
 from _thread import allocate_lock
 from time import monotonic
@@ -31,20 +29,20 @@ if TYPE_CHECKING:
     class Sink(Protocol):
         """`encoder(class)` and `encode(dict)` make what `put` takes; `size` is its length in bytes as a line."""
 
-        secrets: tuple[str, ...]
-        emitter: Emitter | None  # None where the output is for people
+        secrets: "tuple[str, ...]"
+        emitter: "Emitter | None"  # None where the output is for people
 
         @property
-        def put(self) -> Callable[[Any], None]: ...
-        def encoder(self, kind: type[Any]) -> Callable[[Any], Any]: ...
-        def encode(self, event: dict[str, Any]) -> Any: ...
-        def size(self, encoded: Any) -> int: ...
-        def meta(self, fields: dict[str, Any]) -> None: ...
-        def notice(self, fields: dict[str, Any]) -> None: ...
-        def error(self, fail: Fail) -> None: ...
+        def put(self) -> "Callable[[Any], None]": ...
+        def encoder(self, kind: "type[Any]") -> "Callable[[Any], Any]": ...
+        def encode(self, event: "dict[str, Any]") -> "Any": ...
+        def size(self, encoded: "Any") -> int: ...
+        def meta(self, fields: "dict[str, Any]") -> None: ...
+        def notice(self, fields: "dict[str, Any]") -> None: ...
+        def error(self, fail: "Fail") -> None: ...
         def settle(self) -> None: ...
         def prose(self, text: str, style: str) -> None: ...
-        def summary(self, fields: dict[str, Any]) -> None: ...
+        def summary(self, fields: "dict[str, Any]") -> None: ...
         def results(self) -> int: ...
         def complain(self, text: str) -> None: ...
         def close(self) -> None: ...
@@ -58,7 +56,7 @@ _PIPE_BUF = 4096  # what a pipe takes as one piece (select.PIPE_BUF on Linux)
 class OutputLost(Exception):  # noqa: N818 - not always an error: often the reader has had enough
     """Nothing can be written any more: the reader closed the pipe (a quiet end) or the output failed."""
 
-    def __init__(self, failure: OSError) -> None:
+    def __init__(self, failure: "OSError") -> None:
         super().__init__(failure.strerror or str(failure))
         self.quiet = isinstance(failure, BrokenPipeError)
         self.exit_code = EX_SIGPIPE if self.quiet else EX_IOERR
@@ -75,7 +73,7 @@ def load_select() -> None:
 class Emitter:
     """Writes lines to a descriptor. The main thread adds and flushes; the supervisor's thread offers, beats and gives up."""
 
-    def __init__(self, descriptor: int, interrupts: Interrupts) -> None:
+    def __init__(self, descriptor: int, interrupts: "Interrupts") -> None:
         self.descriptor = descriptor
         self.failure: OSError | None = None
         self.wake: Callable[[], object] | None = None  # asks the supervisor to write soon
@@ -153,7 +151,7 @@ class Emitter:
         if self.failure is not None and not self._interrupts.applying:
             raise self._output_lost(self.failure)
 
-    def end(self, text: str | None = None) -> None:
+    def end(self, text: "str | None" = None) -> None:
         """The last line. Nothing is written after it, from no thread."""
         with self._interrupts, self._lock:
             if text is not None:
@@ -164,7 +162,7 @@ class Emitter:
         if self.failure is not None:
             raise self._output_lost(self.failure)
 
-    def _output_lost(self, failure: OSError) -> OutputLost:
+    def _output_lost(self, failure: "OSError") -> "OutputLost":
         lost = OutputLost(failure)
         self._interrupts.told(lost.exit_code)
         return lost
@@ -209,7 +207,7 @@ class Emitter:
         finally:
             self._lock.release()
 
-    def give_up(self, last_words: Callable[[int], list[str]]) -> None:
+    def give_up(self, last_words: "Callable[[int], list[str]]") -> None:
         """The last lines, in place of a main thread that does not come back. Keeps the lock: the process ends now."""
         if not self._lock.acquire(timeout=LATEST) or self._ended:
             return
@@ -269,7 +267,7 @@ class Emitter:
         except OSError as failure:
             self._lost(failure)
 
-    def writable(self, timeout: float | None) -> bool:
+    def writable(self, timeout: "float | None") -> bool:
         """Wait until the reader takes more, or has gone."""
         from select import POLLOUT, poll
 
@@ -277,7 +275,7 @@ class Emitter:
         poller.register(self.descriptor, POLLOUT)
         return bool(poller.poll(None if timeout is None else timeout * 1000))
 
-    def _lost(self, failure: OSError) -> None:
+    def _lost(self, failure: "OSError") -> None:
         self.failure = BrokenPipeError() if isinstance(failure, ConnectionError) else failure
         self._rest = memoryview(b"")
 
@@ -295,22 +293,22 @@ class Emitter:
 class MachineSink:
     """The AOI stream."""
 
-    def __init__(self, emitter: Emitter, secrets: tuple[str, ...]) -> None:
+    def __init__(self, emitter: "Emitter", secrets: "tuple[str, ...]") -> None:
         self.emitter: Emitter | None = emitter
         self.secrets = secrets
         self.put = emitter.line
         self._write = emitter
 
-    def encoder(self, kind: type[Any]) -> Callable[[Any], bytes]:
+    def encoder(self, kind: "type[Any]") -> "Callable[[Any], bytes]":
         if self.secrets:
             return lambda event: self.encode(event.to_dict())
         to_json = kind.to_json
         return lambda event: utf8(to_json(event))
 
-    def encode(self, event: dict[str, Any]) -> bytes:
+    def encode(self, event: "dict[str, Any]") -> bytes:
         return utf8(self._text(event))
 
-    def _text(self, event: dict[str, Any]) -> str:
+    def _text(self, event: "dict[str, Any]") -> str:
         if self.secrets:
             from operable.tool.secrecy import masked
 
@@ -320,18 +318,18 @@ class MachineSink:
     def size(self, encoded: bytes) -> int:
         return len(encoded) + 1
 
-    def meta(self, fields: dict[str, Any]) -> None:
+    def meta(self, fields: "dict[str, Any]") -> None:
         self._write.aside(json_text(fields))
 
-    def notice(self, fields: dict[str, Any]) -> None:
+    def notice(self, fields: "dict[str, Any]") -> None:
         self._write.aside(self._text(fields))
 
-    def error(self, fail: Fail) -> None:
+    def error(self, fail: "Fail") -> None:
         from operable.tool.secrecy import shown_error
 
         self._write.aside(json_text(shown_error(fail, self.secrets)))
 
-    def summary(self, fields: dict[str, Any]) -> None:
+    def summary(self, fields: "dict[str, Any]") -> None:
         self._write.end(json_text(fields))
 
     def settle(self) -> None:
