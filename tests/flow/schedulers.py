@@ -1,12 +1,16 @@
 """Schedulers for tests: the stand-in, or a real openclaw-scheduler when OPENCLAW_SCHEDULER_BIN names one."""
 
+import functools
 import json
 import os
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from operable.flow.scheduler.client import SchedulerClient, SchedulerCommand, invocation_of
 from tests.flow.scheduler_stand_in import FIELDS_OF_A_V4_CONTRACT
@@ -96,6 +100,8 @@ class StandIn:
             "SELECT jobs.*, payload AS handoff_artifact_payload FROM jobs "
             "LEFT JOIN handoff_artifacts ON digest = handoff_artifact_digest ORDER BY jobs.rowid"
         )
+        if not _all(self.database, "SELECT 1 FROM sqlite_master WHERE name = 'handoff_artifacts'"):
+            question = "SELECT * FROM jobs ORDER BY rowid"  # of a real scheduler before handoff 4
         return [dict(row) for row in _all(self.database, question)]
 
     def calls(self) -> list[list[str]]:
@@ -136,9 +142,24 @@ def _all(database: Path, question: str) -> list[Any]:
         connection.close()
 
 
+@functools.cache
+def _real_handoff() -> int:
+    assert REAL is not None
+    argv = [*invocation_of(None, REAL, os.environ).argv, "--json", "capabilities"]
+    done = subprocess.run(argv, capture_output=True, timeout=LIMIT, check=True)
+    return int(json.loads(done.stdout)["handoff_version"])
+
+
+def require_handoff(version: int) -> None:
+    """Skip what a real scheduler of an older handoff does not have; decision 0035 lists the differences."""
+    if REAL is not None and _real_handoff() < version:
+        pytest.skip(f"the real scheduler has handoff {_real_handoff()}, and this needs {version}")
+
+
 def newest(folder: Path) -> StandIn:
     """`either`, with what the real one says of itself: everything but who may approve."""
     if REAL is not None:
+        require_handoff(4)
         return either(folder, knows_capabilities=True)
     return either(folder, capabilities("4", features={"approval_scope_enforcement": False}))
 
@@ -146,5 +167,7 @@ def newest(folder: Path) -> StandIn:
 def either(folder: Path, said: Json | None = None, **behaviour: Any) -> StandIn:
     """The scheduler that OPENCLAW_SCHEDULER_BIN names, behind the same front, or else the stand-in."""
     if REAL is not None:
+        if said is not None and said["handoff_version"] == "4":
+            require_handoff(4)
         behaviour["program"] = list(invocation_of(None, REAL, os.environ).argv)
     return StandIn(folder, said, **behaviour)

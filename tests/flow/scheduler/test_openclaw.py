@@ -18,7 +18,7 @@ from operable.flow.scheduler.reconciliation import ApplyOptions
 from operable.flow.scheduler.specs import Handoffs, create_spec, plain, update_spec
 from tests.flow.manifests import manifest, prompt_task, shell_task, triggered
 from tests.flow.proofs.tokens import ISSUER, RSA, claims, pem, token
-from tests.flow.schedulers import OLD, REAL, capabilities, either, newest
+from tests.flow.schedulers import OLD, REAL, capabilities, either, newest, require_handoff
 from tests.requirement import requirement
 
 A, B = stable_id("w", "a"), stable_id("w", "b")
@@ -551,6 +551,7 @@ def test_what_is_stored_is_what_was_sent_field_by_field_and_nothing_is_left_to_d
     scheduler = made(tmp_path)
     value = EVERYTHING
     if made is not newest:  # of evidence and proofs an older one keeps less
+        require_handoff(3)
         tasks = [
             t for t in value["workflows"][0]["tasks"] if not {"evidence", "authorization_proof"} & set(t)
         ]
@@ -631,6 +632,7 @@ def test_a_family_is_adopted_by_name_into_artifacts_that_keep_its_origin(tmp_pat
 
 @requirement("agentcli:apply:v4")
 def test_jobs_of_an_older_scheduler_get_their_artifacts_when_it_is_renewed(scheduler):
+    require_handoff(4)
     apply(scheduler, GOVERNED)
     scheduler.behave(capabilities_answer=capabilities("4"))
 
