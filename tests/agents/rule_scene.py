@@ -6,14 +6,19 @@ somebody connected to the address. A call that must not happen is looked up agai
 The start of an agent costs seconds, and an agent never sees the rules: the gate of the session decides. So one session of an
 agent plays all rounds. Between two rounds its gate gets the rules of the next one, after the check that a start makes of
 them. `--live` and `--keep-verdicts` start one session for each round (`matrix`); the kept verdicts hold for both ways.
+
+Calls that are kept to be carried out are made by the model at once, in one turn. Where they do not all become what is kept, each
+is tried again in a turn of its own. A call that must not happen always has its own turn: an agent that stops at the first no
+would not try the next one.
 """
 
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import pytest
 
@@ -25,8 +30,10 @@ from operable.testing.models import ModelServer
 from tests.agents.loopback import SHORT_LIVED, environment
 from tests.agents.rule_cells import (
     ACTIONS,
+    ASKED,
     DENIED,
     PASSED,
+    RAN,
     REFUSED,
     Cell,
     Round,
@@ -67,6 +74,14 @@ class Listener:
         writer.close()
 
 
+class Trial(NamedTuple):
+    """A cell that is to be tried, the rules for it, and the address of its round."""
+
+    listener: Listener
+    policy: Policy
+    cell: Cell
+
+
 class Scene:
     """One agent, in its own home and workspace."""
 
@@ -92,10 +107,10 @@ class Scene:
         address = f"http://127.0.0.1:{self.listener.port}/"
         return {**dict.fromkeys(ACTIONS, ""), "fetch": address, "outside": f"{self.elsewhere}/"}
 
-    async def played(self, numbers: Sequence[int]) -> dict[Cell, str]:
-        """What became of each cell of these rounds, in one session as long as it lasts."""
+    async def played(self, numbers: Sequence[int], kept: Mapping[str, str]) -> dict[Cell, str]:
+        """What became of each cell of these rounds, in one session as long as it lasts. `kept`: what became of it before."""
         found: dict[Cell, str] = {}
-        waiting: list[tuple[Listener, Policy, Cell]] = []
+        waiting: list[Trial] = []
         async with contextlib.AsyncExitStack() as stack:
             for number in numbers:
                 # An address of its own: whoever connects did so for a cell of this round.
@@ -104,16 +119,23 @@ class Scene:
                     if await self._is_refused(part):
                         found |= dict.fromkeys(part.cells, REFUSED)
                     else:
-                        waiting += ((self.listener, part.policy, cell) for cell in part.cells)
+                        waiting += (Trial(self.listener, part.policy, cell) for cell in part.cells)
             while waiting:
                 # The alarm ends a session; what is left is tried in another one.
-                async with self.started(waiting[0][1]) as session:
+                async with self.started(waiting[0].policy) as session:
                     while waiting and session.status == "running":
-                        self.listener, policy, cell = waiting.pop(0)
-                        session._context.gate.policy = policy
-                        found[cell] = await self._cell(session, cell)
-        for cell, seen in found.items():
-            if seen == DENIED and cell.action != "fetch" and self._happened(cell, 0):
+                        together = _together(waiting, kept)
+                        self.listener, session._context.gate.policy, _ = waiting[0]
+                        seen = await self._cells(session, [trial.cell for trial in together])
+                        if len(together) > 1 and any(kept[cell.key] != seen[cell] for cell in seen):
+                            alone = {cell.key for cell in seen}
+                            kept = {key: verdict for key, verdict in kept.items() if key not in alone}
+                            self._undo(seen)
+                            continue
+                        found |= seen
+                        del waiting[: len(together)]
+        for cell, verdict in found.items():
+            if verdict == DENIED and cell.action != "fetch" and self._happened(cell, 0):
                 found[cell] = PASSED
         return found
 
@@ -156,12 +178,31 @@ class Scene:
         self.asks.append(ask)
         return Decision(self.answer, "" if self.answer else "not in this test")
 
-    async def _cell(self, session: Session, cell: Cell) -> str:
-        if cell.action == "delete":
-            (self.work / cell.name).write_text("there\n")
-        self.answer, before, asked = cell.answer, self.listener.connections, len(self.asks)
-        await self.turn(session, *script_of(self.subject.ways[cell.action], self._target(cell)))
-        return self.outcome(cell, connections=before, asked=len(self.asks) > asked)
+    async def _cells(self, session: Session, cells: Sequence[Cell]) -> dict[Cell, str]:
+        """What became of calls in one turn, all of which get the same answer if somebody is asked."""
+        for cell in cells:
+            if cell.action == "delete":
+                (self.work / cell.name).write_text("there\n")
+        self.answer, before, asked = cells[0].answer, self.listener.connections, len(self.asks)
+        scripts = [script_of(self.subject.ways[cell.action], self._target(cell)) for cell in cells]
+        await self.turn(session, [call for calls, _ in scripts for call in calls], scripts[0][1])
+        questions = self.asks[asked:]
+        return {
+            cell: self.outcome(
+                cell,
+                connections=before,
+                asked=bool(questions)
+                if len(cells) == 1
+                else any(cell.name in repr(ask) for ask in questions),
+            )
+            for cell in cells
+        }
+
+    def _undo(self, cells: Iterable[Cell]) -> None:
+        """Take away what calls have made, so that each can be tried again."""
+        for cell in cells:
+            folder = self.elsewhere if cell.action == "outside" else self.work
+            (folder / cell.name).unlink(missing_ok=True)
 
     def outcome(self, cell: Cell, *, connections: int, asked: bool) -> str:
         """What became of a call. `connections`: how many there were to the address before it."""
@@ -186,16 +227,32 @@ class Scene:
         return (folder / cell.name).exists() != (cell.action == "delete")
 
 
+def _together(waiting: Sequence[Trial], kept: Mapping[str, str]) -> list[Trial]:
+    """The first of what waits, with those behind it that are made in the same turn."""
+    first = waiting[0]
+
+    def fits(other: Trial) -> bool:
+        cell = other.cell
+        same = (other.listener, other.policy, cell.answer) == (
+            first.listener,
+            first.policy,
+            first.cell.answer,
+        )
+        return same and kept.get(cell.key) == (ASKED if cell.answer else RAN)
+
+    return list(takewhile(fits, waiting)) or [first]
+
+
 async def matrix(
-    subject: Subject, root: Path, models: ModelServer, *, apart: bool = False
+    subject: Subject, root: Path, models: ModelServer, kept: Mapping[str, str], *, apart: bool = False
 ) -> dict[Cell, str]:
-    """The whole row of one agent; `apart`: each round in a session that is started with its rules."""
+    """The whole row of one agent; `apart`: each round in a session that is started with its rules, each call in its turn."""
     turns = asyncio.Semaphore(AT_ONCE)
 
     async def play(numbers: Sequence[int]) -> dict[Cell, str]:
         async with turns:
             scene = Scene(subject, root / str(numbers[0]), models, Listener())
-            return await scene.played(numbers)
+            return await scene.played(numbers, {} if apart else kept)
 
     count = len(list(rounds(subject.ways, dict.fromkeys(ACTIONS, ""))))
     sessions = [[number] for number in range(count)] if apart else [range(count)]

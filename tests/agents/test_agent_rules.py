@@ -8,7 +8,8 @@ gate, of a manifest or of a pin
     ./dev test tests/agents/test_agent_rules.py -n 4 --keep-verdicts
 
 keeps what this run found, and `./dev fix` makes the page of it. A call that was passed is never kept. This run, and one with
-`--live`, starts a session for each set of rules; other runs give one session one set after the other (`rule_scene`).
+`--live`, starts a session for each set of rules and makes each call in a turn of its own; other runs give one session one set
+after the other, and make the calls that are carried out together (`rule_scene`).
 """
 
 import asyncio
@@ -73,7 +74,9 @@ def test_no_rule_is_passed_by_a_real_agent_and_each_does_what_is_kept(row, tmp_p
     driven(subject)
     apart = any(map(request.config.getoption, ("--live", "--keep-verdicts")))
     with ModelServer() as models:
-        cells = asyncio.run(asyncio.wait_for(matrix(subject, tmp_path, models, apart=apart), LIMIT))
+        cells = asyncio.run(
+            asyncio.wait_for(matrix(subject, tmp_path, models, kept(row), apart=apart), LIMIT)
+        )
 
     assert [f"{cell.key}: {seen}" for cell, seen in cells.items() if is_loose(cell, seen)] == []
     found = {cell.key: seen for cell, seen in cells.items()}
