@@ -118,7 +118,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = set(heavy)
         items[:] = [item for item in items if item not in left_out]
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
-    items[:] = dealt(items, workers, asked_seconds)
+    items[:] = dealt(items, workers, asked_seconds, is_heavy)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

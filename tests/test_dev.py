@@ -2,9 +2,11 @@
 
 import importlib.machinery
 import importlib.util
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from importlib import metadata
 
 import pytest
@@ -146,3 +148,30 @@ def test_few_failed_tests_run_once_more(source, tmp_path, monkeypatch, capfd, fa
 
     shown = capfd.readouterr().err
     assert re.findall(r"^\[dev\]   (\S+)$", shown, re.MULTILINE) == named
+
+
+@pytest.mark.needs("unshare")
+def test_the_files_of_a_whole_run_are_in_memory_and_gone_with_it(source, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    script = 'cd "$0"/*/ && echo made > file && stat -f -c %T file'
+
+    command = source.in_memory("sh", "-c", script, str(tmp_path))
+
+    if command[0] != "unshare":
+        pytest.skip("this machine does not let us mount, or has too little memory")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=True)
+    assert done.stdout == "tmpfs\n"
+    (folder,) = tmp_path.iterdir()
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(("gigabytes", "user"), [(9, 0), (99, 1000)])
+def test_without_memory_or_the_right_to_mount_they_are_on_the_disk(
+    source, tmp_path, monkeypatch, gigabytes, user
+):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(source, "free_memory", lambda: gigabytes << 30)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+
+    assert source.in_memory("sh", "-c", "true") == ["sh", "-c", "true"]
+    assert list(tmp_path.iterdir()) == []

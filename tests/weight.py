@@ -24,7 +24,7 @@ _PARTS = (
 
 
 def is_heavy(item: pytest.Item) -> bool:
-    if any(item.iter_markers("needs")) or asked_seconds(item) > float(item.config.getini("timeout")):
+    if any(item.iter_markers("needs")) or asked_seconds(item) > float(item.config.getini("timeout") or 0):
         return True
     module = getattr(item, "module", None)
     return module is not None and _starts(module.__name__)

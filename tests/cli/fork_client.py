@@ -21,7 +21,7 @@ def main(address: str, variables: str, argv0: str, module: str, *words: str) -> 
     prefixes, wanted = json.loads(variables)
     door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
-        if {name: os.environ[name] for name in os.environ if name.startswith(tuple(prefixes))} != wanted:
+        if {name: value for name, value in given().items() if name.startswith(tuple(prefixes))} != wanted:
             raise ConnectionRefusedError
         door.connect("\0" + address)
     except ConnectionRefusedError:
@@ -48,6 +48,13 @@ def main(address: str, variables: str, argv0: str, module: str, *words: str) -> 
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
         status = int(report.readline())
     return status if status >= 0 else 128 - status
+
+
+def given() -> dict[str, str]:
+    """The variables that this process was started with: an interpreter without a locale adds one to `os.environ`."""
+    with open("/proc/self/environ", encoding="utf-8", errors="surrogateescape") as file:
+        pairs = [variable.partition("=") for variable in file.read().split("\0")]
+    return {name: value for name, equals, value in pairs if equals}
 
 
 if __name__ == "__main__":

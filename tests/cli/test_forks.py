@@ -180,6 +180,16 @@ def test_a_stand_in_is_started_as_the_program_is_and_ends_as_it_does(probe, tmp_
     )
 
 
+@pytest.mark.parametrize("locale", [{}, {"LANG": "C.UTF-8"}])
+def test_a_stand_in_is_a_fork_and_not_the_program_also_without_a_locale(tmp_path, locale):
+    prepared = forks.Prepared(forks.COMMANDS.packages, at_start=tuple(locale.items()))
+    stand_in = forks.stand_in("/nonexistent/operable", forks.Program("operable.cli", prepared))
+
+    done = real([stand_in, "--version"], env={"PATH": os.environ["PATH"], **locale}, timeout=LIMIT)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_a_stand_in_passes_on_the_signal_that_ends_it(tmp_path):
     gate = tmp_path / "gate"
     os.mkfifo(gate)
