@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from croniter import croniter  # type: ignore[import-untyped]
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from operable.engine.schedule.cron import CronSchedule, read_schedule
@@ -146,6 +146,7 @@ def test_backwards_are_the_same_ticks(expression: str, zone: str) -> None:
     assert backward == forward[::-1]
 
 
+@example("*/30 * * * *", "Europe/Berlin", 1798761599.9999998)  # a datetime of it is the next minute
 @given(
     st.sampled_from([*FIXED, *STARRED]),
     st.sampled_from(ZONES),

@@ -90,8 +90,9 @@ def _next_after(schedule: CronSchedule, moment: int) -> int | None:
 
 def _first_wall(moment: float, zone: tzinfo) -> datetime:
     """The wall clock at a moment; earlier if clocks go back soon, because then earlier times come again."""
-    local = datetime.fromtimestamp(moment, UTC).astimezone(zone)
-    soon = datetime.fromtimestamp(moment, UTC) + _SOON
+    # Whole seconds: a datetime rounds, and the last instant before a tick would become the tick.
+    begin = datetime.fromtimestamp(moment // 1, UTC)
+    local, soon = begin.astimezone(zone), begin + _SOON
     shift = _offset(local) - _offset(soon.astimezone(zone))
     return local.replace(tzinfo=None, fold=0) - max(shift, timedelta())
 
