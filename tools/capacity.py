@@ -36,7 +36,7 @@ class Fleet:
     polls_s: float = 4.0
 
 
-# Of one worker: its pool of the queue, of runs, of jobs, and its lock.
+# Of one worker: its pools of the queue, of runs and of jobs, and its lock, which also listens.
 CONNECTIONS = 6 + 4 + 1 + 1
 _HOUR = 3600
 
@@ -111,10 +111,11 @@ def most_workers(fleet: Fleet, costs: Costs) -> int:
     return low
 
 
-# Measured on 2026-11-18 with PostgreSQL 15 on loopback (docs/explain/scale.md). A run: start 2.0, end 2.0, triggers 1.2 and
-# its ticket 0.9 ms of the server; 8.3 ms of the worker, and 12 ms for the ticket, which is what raw DBOS takes at its best.
+# Measured on 2026-11-18 with PostgreSQL 15 on loopback (docs/explain/scale.md). A run: start 1.0, end and triggers 1.0, and
+# its ticket 0.9 ms of the server; 2.5 ms of the worker, and 12 ms for the ticket, which is what raw DBOS takes at its best.
+# A poll is a quarter of what an idle worker takes in a second, the queue's own ten polls included.
 MEASURED = Costs(
-    tick=(1.3, 2.5), other_tick=(0.01, 0.01), run=(6.1, 20.0), answer=(1.3, 2.1), poll=(1.2, 2.2)
+    tick=(0.6, 0.9), other_tick=(0.01, 0.01), run=(2.9, 14.5), answer=(0.6, 0.8), poll=(2.5, 10.4)
 )
 _CASES = {
     "one machine": Fleet(),

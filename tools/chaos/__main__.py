@@ -2,6 +2,7 @@
 
     ./dev chaos [--jobs 200] [--runs 300] [--workers 2] [--kills 10] [--stops 2] [--fills 2] [--jumps 4] [--seed N]
     ./dev chaos --postgres --workers 4 [--restarts 3] [--cuts 2]
+    ./dev chaos --temporal [--outages 2]
 
 Exit status 1 if the checker finds a violation. Everything happens in a temporary folder. What this machine cannot do is
 refused by name: a full disk needs a mount namespace, a clock that jumps needs a C compiler (`clock.c`).
@@ -17,7 +18,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests import needs
 from tests.engine.postgres import PostgresServer
+from tests.engine.temporal import TemporalServer
 from tools.chaos.storm import Chaos
 
 _INSIDE = "OPERABLE_CHAOS_INSIDE"
@@ -31,6 +34,7 @@ _NUMBERS = {
     "jumps": (4, "times that the clock of a worker jumps by up to two minutes"),
     "restarts": (0, "times that PostgreSQL is stopped at once and started again"),
     "cuts": (0, "workers that are stopped while PostgreSQL ends their connections"),
+    "outages": (0, "times that Temporal's server is killed and started again"),
     "seed": (0, "what decides about everything"),
 }
 
@@ -46,10 +50,17 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--postgres", action="store_true", help="on a PostgreSQL that is thrown away afterwards"
     )
+    parser.add_argument(
+        "--temporal", action="store_true", help="tickets in a Temporal server that is thrown away afterwards"
+    )
     parser.add_argument("--keep", action="store_true", help="keep the folder")
     options = parser.parse_args(words)
     if (options.restarts or options.cuts) and not options.postgres:
         parser.error("--restarts and --cuts need --postgres")
+    if options.outages and not options.temporal:
+        parser.error("--outages needs --temporal")
+    if options.temporal and needs.missing("temporal"):
+        parser.error(f"--temporal: {needs.missing('temporal')}")
     if options.jumps and shutil.which("cc") is None:
         parser.error("--jumps needs a C compiler (cc); --jumps 0 leaves them out")
     return options
@@ -63,7 +74,8 @@ def main() -> int:
     began = time.monotonic()
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(PostgresServer.started()) if options.postgres else None
-        chaos = Chaos(options, folder, random.Random(options.seed), server)
+        temporal = stack.enter_context(TemporalServer.started()) if options.temporal else None
+        chaos = Chaos(options, folder, random.Random(options.seed), server, temporal)
         violations = chaos.run()
     for name, count in sorted(chaos.counts.items()):
         print(f"{count:6}  {name}")

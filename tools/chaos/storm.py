@@ -27,6 +27,7 @@ from operable.engine.store.runs import RunStore, wall_clock
 from operable.engine.worker.definitions import AppliedJobs
 from operable.kernel.errors import Fail
 from tests.engine.postgres import PostgresServer
+from tests.engine.temporal import TemporalServer
 from tools.chaos.checker import JobTerms, Requests, Violation, judge, read_journal
 
 _Result = TypeVar("_Result")
@@ -68,6 +69,7 @@ class Chaos:
     folder: Path
     dice: random.Random
     server: PostgresServer | None = None
+    temporal: TemporalServer | None = None
     workers: list[_Worker] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     runs: dict[str, str] = field(default_factory=dict)
@@ -168,6 +170,7 @@ class Chaos:
             "jumps": self._jump,
             "restarts": self._restart,
             "cuts": self._cut,
+            "outages": self._interrupt,
         }
         order = [act for act in acts for _ in range(getattr(self.options, act))]
         self.dice.shuffle(order)
@@ -231,6 +234,13 @@ class Chaos:
         self.server.stop()
         self.server.start()
 
+    def _interrupt(self) -> None:
+        """The server of the queue is killed, and comes back with what it had written."""
+        assert self.temporal is not None
+        self.temporal.stop()
+        time.sleep(self.options.fill_s)
+        self.temporal.start()
+
     def _cut(self) -> None:
         """A worker is stopped, and its connections end: it is taken for dead, and comes back."""
         import psycopg
@@ -280,6 +290,8 @@ class Chaos:
         # On PostgreSQL workers are on different machines; on SQLite they share one home.
         home = self.disk / (f"home-{number}" if self.url else "home")
         environment = {**os.environ, "AGENTCLI_HOME": str(home)}
+        if self.temporal is not None:
+            environment["OPERABLE_QUEUE"] = self.temporal.queue
         if self.url is not None:
             environment["OPERABLE_DATABASE"] = f"{self.url}?application_name=w{number}"
         return environment

@@ -76,5 +76,9 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE approvals ADD COLUMN signed TEXT;
     """,
+    """
+    CREATE INDEX approvals_to_bind ON approvals (asked_at)
+        WHERE decision IS NULL AND kind IS NULL AND content IS NULL;
+    """,
 )
 VERSION = len(MIGRATIONS)
