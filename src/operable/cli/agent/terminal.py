@@ -7,7 +7,7 @@ AIP-46, so that people see the same words in every host.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from operable.gate.approvals import Ask, needs_option
 from operable.kernel.errors import Fail
@@ -15,13 +15,33 @@ from operable.tool.human.mode import cell
 from operable.wire import events as e
 
 if TYPE_CHECKING:
-    from operable.host.sync import SyncSession
     from operable.tool import Context
 
 # A line of a terminal or two: what is longer is in the log.
 _SHOWN = 160
 _BY = "terminal"
 _YES, _NO, _ALWAYS = ("y", "yes"), ("n", "no", ""), ("a", "always")
+
+
+class AskingSession(Protocol):
+    """What answering needs of a session: of this process, or of another one."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def asks(self) -> list[Ask]: ...
+    def answer(
+        self,
+        request_id: str,
+        allowed: bool = True,
+        *,
+        reason: str = "",
+        option_id: str | None = None,
+        content: Any = None,
+        remember: str = "",
+        digest: str = "",
+        by: str = "caller",
+    ) -> None: ...
 
 
 class Screen:
@@ -84,7 +104,7 @@ def _brief(value: Any) -> str:
 # The question is in the session's approval queue (`operable.gate.approvals`), so another process may be faster;
 # its answer is then reported. Nothing is picked for the person: an agent that offers no plain one-time permission has
 # its options shown, and one must be named.
-def settle(session: SyncSession, question_id: str, context: Context, screen: Screen) -> None:
+def settle(session: AskingSession, question_id: str, context: Context, screen: Screen) -> None:
     """Ask the user, if the question still waits and a user is present."""
     ask = next((each for each in session.asks if each.id == question_id), None)
     if ask is None:
@@ -105,13 +125,13 @@ def settle(session: SyncSession, question_id: str, context: Context, screen: Scr
         screen.aside(f"[notice] {problem.message}")
 
 
-def _line(session: SyncSession, ask: Ask) -> str:
+def _line(session: AskingSession, ask: Ask) -> str:
     """The command that answers from another terminal."""
     seen = f" --digest {ask.digest}" if ask.digest else ""  # an answer to something else is refused
     return f"operable agent answer {session.id} {ask.id} --allow" + seen
 
 
-def _ask(text: str, session: SyncSession, ask: Ask, context: Context, *, fresh: bool = False) -> str:
+def _ask(text: str, session: AskingSession, ask: Ask, context: Context, *, fresh: bool = False) -> str:
     """What the person says. Fail if the question does not wait any more: it was answered elsewhere, or its time is over."""
 
     def withdrawn() -> bool:
@@ -128,7 +148,7 @@ def _what(ask: Ask) -> str:
     return " ".join(word for word in words if word)
 
 
-def _decide(session: SyncSession, ask: Ask, context: Context, screen: Screen) -> None:
+def _decide(session: AskingSession, ask: Ask, context: Context, screen: Screen) -> None:
     for number, choice in enumerate(ask.options, 1):
         screen.aside(f"  {number}  {choice.name} ({choice.kind or 'of an unknown kind'})")
     plain = not needs_option(ask.options)
@@ -153,7 +173,7 @@ def _decide(session: SyncSession, ask: Ask, context: Context, screen: Screen) ->
         screen.aside("That is not one of the answers.")
 
 
-def _give_input(session: SyncSession, ask: Ask, context: Context) -> None:
+def _give_input(session: AskingSession, ask: Ask, context: Context) -> None:
     """An answer to a question for input: one text, or one for each field of its schema. Nothing said is a denial."""
     fields = ask.schema.get("properties") if isinstance(ask.schema, dict) else None
     if not isinstance(fields, dict) or not fields:

@@ -37,7 +37,7 @@ from operable.serve.session.delegation import (
 from operable.serve.session.prompt_queue import QueuedPrompt, queued_prompts
 from operable.serve.session.spawn import SpawnRequest
 from operable.serve.session.starter import LiveSession, SessionStarter
-from operable.serve.session.view import Glances, SessionView, view_of
+from operable.serve.session.view import Glances, SessionView, matches, view_of
 from operable.serve.session.workspaces import (
     DEFAULT,
     WorkspaceList,
@@ -224,11 +224,7 @@ class SessionRegistry:
             if cursor is not None and f"{home.meta.started_at} {home.meta.id}" >= cursor:
                 continue
             view = self._view(home, known)
-            if workspace is not None and view.workspace_slug != workspace:
-                continue
-            if status is not None and status not in (view.status, view.state):
-                continue
-            if words and not all(word in _text(view) for word in words):
+            if not matches(view, workspace=workspace, status=status, words=words):
                 continue
             if len(found) == limit:
                 return SessionListing(found, f"{found[-1].started_at} {found[-1].id}")
@@ -491,16 +487,3 @@ class SessionRegistry:
 
 def _least(limit: int, own: int | None) -> int:
     return limit if own is None else min(limit, own)
-
-
-def _text(view: SessionView) -> str:
-    parts = (
-        view.id,
-        view.label,
-        view.adapter_slug,
-        view.agent_slug,
-        view.cwd,
-        view.workspace_slug,
-        view.last_line,
-    )
-    return " ".join(part for part in parts if part).lower()

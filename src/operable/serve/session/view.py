@@ -6,18 +6,21 @@ grow, so that a list of many sessions costs one `stat` for each.
 """
 
 import os
-from typing import Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from operable.gate.approvals import pending_asks
 from operable.host.session.log_files import USER_MESSAGE, Record, decode_records, segment_name, segments
 from operable.host.session.registry import ALIVE, ERROR, SessionHome, SessionMeta
-from operable.host.session.session import Session
 from operable.serve.session.lines import LineProjector
 from operable.serve.session.prompt_queue import queued_prompts
 from operable.state.line_file import lines_back, tail
 from operable.wire.events import Notice, TurnEnd
+
+if TYPE_CHECKING:
+    from operable.host.session.session import Session
 
 State = Literal["needs_you", "working", "idle", "ended", "failed"]
 # Bytes at the end of a log: a screen of text, or the results of a few calls.
@@ -153,7 +156,7 @@ def view_of(
     glance: Glance,
     *,
     bucket: str,
-    session: Session | None,
+    session: "Session | None",
     queued: int | None = None,
     warnings: tuple[str, ...] = (),
 ) -> SessionView:
@@ -208,3 +211,22 @@ def _state(meta: SessionMeta, *, questions: int, is_working: bool) -> State:
     if questions:
         return "needs_you"
     return "working" if is_working or meta.status == "starting" else "idle"
+
+
+def matches(view: SessionView, *, workspace: str | None, status: str | None, words: Iterable[str]) -> bool:
+    """`workspace` is a slug, `status` a status or a state, `words` are in its name, agent, folder or last line."""
+    if workspace is not None and view.workspace_slug != workspace:
+        return False
+    if status is not None and status not in (view.status, view.state):
+        return False
+    parts = (
+        view.id,
+        view.label,
+        view.adapter_slug,
+        view.agent_slug,
+        view.cwd,
+        view.workspace_slug,
+        view.last_line,
+    )
+    text = " ".join(part for part in parts if part).lower()
+    return all(word in text for word in words)

@@ -1,0 +1,1 @@
+"""What `operable sessions` shows."""
