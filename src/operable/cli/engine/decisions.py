@@ -19,12 +19,13 @@ from typing import Any
 from operable.cli.engine.events import EngineRun
 from operable.cli.engine.options import EngineOptions
 from operable.cli.engine.requests import Request, account, require_run, written
-from operable.cli.engine.views import place_of, reading, warn_without_worker
+from operable.cli.engine.views import place_of, warn_without_worker
 from operable.engine.lifecycle.identifiers import approval_id_of
 from operable.engine.lifecycle.states import EngineRunState, RunEvent, next_state
 from operable.engine.place import EnginePlace
 from operable.engine.store.questions import SignedAnswer, open_question, require_answerable
 from operable.engine.store.rows import Approval, Run, find_definition, find_manifest
+from operable.engine.view.reader import reading
 from operable.flow.approve.eligibility import Believing
 from operable.flow.approve.local_approvals import check_signer, make_grant
 from operable.flow.approve.records import matches_scope

@@ -12,12 +12,13 @@ from typing import Any
 
 from operable.cli.engine import people
 from operable.cli.engine.events import EngineChange, EngineMetrics
-from operable.cli.engine.views import applied_jobs, is_alive, iso, moment_of, reading, shown_store
+from operable.cli.engine.views import moment_of, shown_store
 from operable.engine.place import EnginePlace
 from operable.engine.store import queries
 from operable.engine.store.database import Database, StoreConnection
 from operable.engine.store.rows import Definition, Run, TimelineEntry, find_definition
 from operable.engine.view.metrics import openmetrics, read_engine
+from operable.engine.view.reader import applied_jobs, is_alive, iso, reading
 from operable.kernel.errors import Fail
 from operable.tool import Context
 

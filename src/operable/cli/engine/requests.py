@@ -13,16 +13,7 @@ from contextlib import closing
 
 from operable.cli.engine.events import EngineJob, EngineRemoval, EngineRun
 from operable.cli.engine.options import EngineOptions
-from operable.cli.engine.views import (
-    age_of,
-    applied_jobs,
-    iso,
-    place_of,
-    reading,
-    shown_jobs,
-    shown_run,
-    warn_without_worker,
-)
+from operable.cli.engine.views import age_of, place_of, shown_jobs, shown_run, warn_without_worker
 from operable.engine.backend import EMBEDDED, QueueSettings, open_backend
 from operable.engine.lifecycle.identifiers import RunCause
 from operable.engine.lifecycle.states import RunEvent, next_state
@@ -33,6 +24,7 @@ from operable.engine.store.queue import EMBEDDED_QUEUE
 from operable.engine.store.retention import ExpiredRuns, RetentionRule, find_expired
 from operable.engine.store.rows import Definition, Run, find_definition
 from operable.engine.store.runs import RunStore, wall_clock
+from operable.engine.view.reader import applied_jobs, iso, reading
 from operable.engine.worker.retention import FOREVER, find_orphans, remove_runs, unlink_outputs
 from operable.flow.operation import current_folder
 from operable.flow.run.caller import Caller

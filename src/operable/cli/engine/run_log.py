@@ -14,10 +14,10 @@ from typing import Literal
 
 from operable.cli.engine.events import EngineLogEntry, EngineTimeline
 from operable.cli.engine.people import duration
-from operable.cli.engine.views import iso, reading
 from operable.engine.place import EnginePlace
 from operable.engine.store import queries
 from operable.engine.store.rows import Run, RunAttempt, TimelineEntry, find_definition
+from operable.engine.view.reader import iso, reading
 from operable.kernel.errors import Fail
 from operable.tool import Context, Page
 

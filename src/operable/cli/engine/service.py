@@ -15,12 +15,13 @@ from typing import Any, Literal
 
 from operable.cli.engine.events import EngineWorkerStarted
 from operable.cli.engine.options import EngineOptions
-from operable.cli.engine.views import age_of, is_alive, place_of, reading, shown_store
+from operable.cli.engine.views import age_of, place_of, shown_store
 from operable.engine.backend import EMBEDDED, VARIABLE
 from operable.engine.place import EnginePlace
 from operable.engine.store import queries
 from operable.engine.store.database import shown_address
 from operable.engine.store.rows import WorkerRow
+from operable.engine.view.reader import is_alive, reading
 from operable.engine.worker.retention import RetentionPolicy
 from operable.engine.worker.worker import Worker, WorkerOptions
 from operable.flow.home import private_folder

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import UTC, datetime
 
 from operable.cli.engine import people
 from operable.cli.engine.events import EngineJob, EngineRun, EngineStatus, EngineWorker
@@ -14,19 +12,16 @@ from operable.cli.engine.options import EngineOptions
 from operable.cli.flow.input import addressed
 from operable.engine.lifecycle.identifiers import trace_id_of
 from operable.engine.place import EnginePlace, engine_place
-from operable.engine.schedule.cron import CronSchedule
 from operable.engine.store import queries
-from operable.engine.store.database import StoreConnection, shown_address
+from operable.engine.store.database import shown_address
 from operable.engine.store.rows import Approval, Definition, Run, WorkerRow, find_definition
-from operable.engine.worker.definitions import AppliedJobs
-from operable.engine.worker.lease import FileLease
+from operable.engine.view.reader import applied_jobs, is_alive, iso, next_tick, reading
 from operable.flow.manifest.schedules import moment
 from operable.flow.operation import current_folder
 from operable.kernel.errors import Fail
 from operable.tool import Context, Page, Warn
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_SHARED_SEEN = 15_000  # milliseconds: a worker of another machine that was seen so recently counts as alive
 
 
 def place_of(options: EngineOptions) -> EnginePlace:
@@ -34,35 +29,6 @@ def place_of(options: EngineOptions) -> EnginePlace:
         raise Fail("usage", "INVALID_VALUE", "--database has no value", target="--database")
     with addressed("."):
         return engine_place(os.environ, home=options.home, database=options.database, cwd=current_folder())
-
-
-def applied_jobs(place: EnginePlace) -> AppliedJobs:
-    place.require_same()
-    jobs = AppliedJobs(place.jobs)
-    jobs.refresh()
-    return jobs
-
-
-@contextmanager
-def reading(place: EnginePlace) -> Iterator[StoreConnection | None]:
-    """The store, for reading. None if no worker and no command ever made it."""
-    database = place.read_store()
-    if database is None:
-        yield None
-        return
-    try:
-        with database.snapshot() as connection:
-            yield connection
-    finally:
-        database.close()
-
-
-def is_alive(place: EnginePlace, worker: WorkerRow) -> bool:
-    """Whether a worker lives: its lock on this machine, or how long ago it was seen on another."""
-    if place.is_shared:
-        return worker.end_cause is None and time.time() * 1000 - worker.seen_at < _SHARED_SEEN
-    # A worker that said that it stops is not alive, also if its lock file was removed.
-    return worker.end_cause is None and not FileLease(place.workers).is_dead(worker.worker_id)
 
 
 def warn_without_worker(place: EnginePlace) -> Iterator[Warn]:
@@ -199,17 +165,6 @@ def shown_run(run: Run, definition: Definition, question: Approval | None = None
         asks=None if question is None else question.question or "approval",
         trace_id=trace_id_of(run.run_id),
     )
-
-
-def next_tick(job: Definition) -> int | None:
-    policy, invocation = job.policy, job.document["invocation"]
-    if not policy.enabled or policy.trigger is not None:
-        return None
-    return CronSchedule(invocation["cron"], invocation["tz"]).next_after(time.time())
-
-
-def iso(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(timespec="milliseconds")
 
 
 def moment_of(text: str) -> int:

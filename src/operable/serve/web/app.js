@@ -15,7 +15,7 @@ import { connection, follow, load } from "./stream.js";
 export const PLACES = [
   ["inbox", "i", "Inbox"], ["sessions", "s", "Sessions"], ["flows", "f", "Flows"], ["catalog", "c", "Catalog"], ["audit", "a", "Audit"],
 ];
-const OTHERS = ["session", "start", "run", "lint"];
+const OTHERS = ["session", "start", "run"];
 const main = /** @type {HTMLElement} */ (document.getElementById("main"));
 /** @type {Opened} */
 let opened = {};
@@ -73,8 +73,7 @@ function drawBar() {
 
 /** @param {string} name */
 function isAt(name) {
-  return name === place || (name === "sessions" && ["session", "start"].includes(place)) || (name === "flows" && place === "run") ||
-    (name === "catalog" && place === "lint");
+  return name === place || (name === "sessions" && ["session", "start"].includes(place)) || (name === "flows" && place === "run");
 }
 
 /** @param {string} title */

@@ -56,7 +56,7 @@ export function openPalette() {
 function candidates() {
   return [
     ["", "Start a session", "#/start"], ["", "Inbox", "#/inbox"], ["", "Sessions", "#/sessions"], ["", "Flows", "#/flows"],
-    ["", "Catalog", "#/catalog"], ["", "Lint reports", "#/lint"], ["", "Audit", "#/audit"],
+    ["", "Catalog", "#/catalog"], ["", "Audit", "#/audit"],
     ...all("approvals").filter((each) => each.state === "waiting").map((each) => /** @type {[string, string, string]} */ (
       ["waiting", `${each.agent || each.source}: ${each.tool || each.text}`, `#/inbox/${encodeURIComponent(each.id)}`])),
     ...all("sessions").map((each) => /** @type {[string, string, string]} */ (

@@ -24,7 +24,7 @@ function open(root, params) {
 async function list(root) {
   const filter = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter the catalog" }));
   const body = h("div", null, skeleton());
-  root.append(h("div", { class: "head" }, h("h1", null, "Catalog"), filter, h("a", { class: "end", href: "#/lint" }, "Lint reports")), body);
+  root.append(h("div", { class: "head" }, h("h1", null, "Catalog"), filter), body);
   try {
     const { entries } = await get("/catalog");
     const draw = () => {

@@ -27,7 +27,7 @@ async function list(body) {
   const { flows } = await get("/flows");
   if (!flows.length) return fill(body, empty("No flows are applied", "Write a manifest, apply it, start a worker.", "operable flow init && operable flow apply && operable engine start"));
   return fill(body, h("div", { class: "head" }, h("h1", null, "Flows")), h("ul", { class: "rows" }, flows.map((/** @type {any} */ flow) => h("li", { class: "row" },
-    h("a", { href: `#/flows/${part(flow.id)}` }, sign(flow.state || "idle"), h("span", { class: "name" }, flow.title || flow.id), h("span", { class: "what quiet" }, `${flow.jobs} tasks`),
+    h("a", { href: `#/flows/${part(flow.id)}` }, sign(flow.state || "idle"), h("span", { class: "name" }, flow.id), h("span", { class: "what quiet" }, `${flow.jobs} tasks`),
       h("span", { class: "age", title: exact(flow.nextAt) }, flow.nextAt ? until(flow.nextAt) : "")), strip(flow.lastRuns || [])))));
 }
 
@@ -45,7 +45,7 @@ async function one(body, errors, id) {
   const nodes = flow.jobs.map((/** @type {any} */ job) => ({
     id: job.id, title: job.name, state: job.lastRun?.state, note: job.nextAt ? until(job.nextAt) : "", address: job.lastRun ? `#/run/${part(job.lastRun.id)}` : null,
   }));
-  fill(body, h("div", { class: "head" }, h("a", { href: "#/flows" }, "‹"), h("h1", null, flow.title || flow.id)), graph(nodes, flow.edges || []),
+  fill(body, h("div", { class: "head" }, h("a", { href: "#/flows" }, "‹"), h("h1", null, flow.id)), graph(nodes, flow.edges || []),
     h("div", { class: "scroll" }, h("table", { class: "table" }, h("thead", null, h("tr", null, ["Task", "Last run", "Next", "Last 30", ""].map((text) => h("th", null, text)))),
       h("tbody", null, flow.jobs.map((/** @type {any} */ job) => h("tr", null, h("td", null, job.name), h("td", null, job.lastRun ? [sign(job.lastRun.state, true)] : "never"),
         h("td", { title: exact(job.nextAt) }, job.nextAt ? until(job.nextAt) : job.trigger || ""), h("td", null, strip(job.lastRuns || [])),

@@ -28,9 +28,9 @@ function open(root, params) {
   };
   const draw = async () => {
     const run = await get(`/runs/${part(id)}`);
-    const isOver = ["succeeded", "failed", "lost", "cancelled", "skipped", "timeout"].includes(run.state);
+    const isOver = ["succeeded", "failed", "lost", "cancelled", "skipped", "timed_out", "rejected", "refused"].includes(run.state);
     const questions = store.waiting().filter((each) => each.source === "run" && each.sourceId === id);
-    fill(body, h("div", { class: "head" }, h("a", { href: run.flowId ? `#/flows/${part(run.flowId)}` : "#/flows" }, "‹"), sign(run.state, true), h("h1", null, run.name), h("span", { class: "quiet", title: exact(run.startedAt) }, age(run.startedAt)),
+    fill(body, h("div", { class: "head" }, h("a", { href: run.flowId ? `#/flows/${part(run.flowId)}` : "#/flows" }, "‹"), sign(run.state, true), h("h1", null, run.name), h("span", { class: "quiet", title: exact(run.createdAt) }, age(run.createdAt)),
       isOver ? h("button", { type: "button", on: { click: () => void act("retry") } }, "Run again") : h("button", { type: "button", class: "danger", on: { click: () => void act("cancel") } }, "Cancel")),
     h("div", { class: "head" }, h("div", { class: "grow" }, run.reason ? problem({ message: run.reason }) : null, ...questions.map(questionCard),
       run.timeline?.length ? timeline(run.timeline) : null, h("hr"), h("h2", null, "Output"), folded(run.output || ""),
