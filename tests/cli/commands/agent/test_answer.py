@@ -1,8 +1,11 @@
 """`operable agent approvals` and `answer`: a question is answered from any process, once, and only for what was asked."""
 
+import signal
+
 import pytest
 
 from tests.cli.agents import steps
+from tests.tool.drive import LIMIT
 
 ASKED = steps({"call": "Bash", "kind": "execute", "args": {"command": "ls"}, "ask": True}, {"say": "done"})
 
@@ -78,3 +81,30 @@ def test_questions_of_two_sessions_may_have_the_same_id_and_are_kept_apart(scene
         assert [each["session"] for each in scene("approvals").results] == ["ses_ask"]
         assert scene("answer", "ses_ask", found[0]["question"], "--allow").exit_code == 0
     assert "denied" not in asked.finish().of("tool-result")[0]
+
+
+def test_an_answer_to_a_host_that_was_killed_is_used_by_no_later_session(scene, asked):
+    question = scene("approvals").of("agent_question")[0]["question"]
+    # It cannot read the answer any more: it is stopped, answered, and killed.
+    asked.process.send_signal(signal.SIGSTOP)
+    assert scene("answer", "ses_ask", question, "--allow").exit_code == 0
+    asked.process.kill()
+    asked.process.wait(LIMIT)
+
+    late = scene("answer", "ses_ask", question, "--allow")
+    assert (late.exit_code, late.error["code"]) == (65, "NO_SUCH_ASK")
+    assert scene("approvals").results == []
+    (lost,) = scene("sessions").of("agent_session")
+    assert (lost["status"], lost["error"]) == ("error", "interrupted")
+    assert not list(scene.home.rglob("asks/*"))
+
+    with scene.running(
+        "prompt", "scripted", "--prompt", ASKED, "--ask", "*", "--session", "ses_two"
+    ) as second:
+        second.event("agent-prompt")
+        (again,) = scene("approvals").of("agent_question")
+        assert (again["session"], again["question"]) == ("ses_two", question)
+        assert scene("answer", "ses_two", question, "--deny").exit_code == 0
+        assert second.finish().of("tool-result")[0]["denied"] is True
+    decided = [each for each in scene("audit").results if each["action"] == "agent.decision"]
+    assert [each["decision"] for each in decided] == ["deny"]
