@@ -86,6 +86,8 @@ async def _serve(daemon: Daemon, listener: socket.socket, options: ListenOptions
         ws="none",
         log_config=None,
         access_log=False,
+        interface="asgi3",
+        proxy_headers=False,
         lifespan="off",
         server_header=False,
         h11_max_incomplete_event_size=HEADER_LIMIT,

@@ -24,7 +24,7 @@ KEEP_ALIVE = 25.0  # seconds; AIP-46 asks for 25 to 30
 STALLED = 60.0  # seconds
 MOST_READERS = 256
 WINDOW = 256 * 1024  # bytes of encoded messages that a feed keeps for readers that are a little behind
-_BATCH = 2000  # records that are written with one call, at most
+_WRITE = 64 * 1024  # bytes that are collected for one write, if they are there
 _TICK = 5.0  # seconds between two looks at the readers
 _LOOKS = 20  # a follower asks about the session itself only every so many looks at its files
 _COMMENT = frame(b":\n\n")
@@ -125,11 +125,11 @@ class FeedReader:
         if not self.done.done():
             self.done.set_result(None)
 
-    def push(self, data: bytes, before: int, last: int) -> None:
+    def push(self, data: bytes, records: Sequence[Record], before: int) -> None:
         """A batch of the feed, if this reader has everything that comes before it."""
         if self.position == before and not self._is_full():
-            self._write(data)
-            self.position = last
+            self._write(data if self.projection is None else frame(self.projection.encode(records)))
+            self.position = records[-1].id
 
     def advance(self) -> None:
         """Go on where it is: one piece, then another one when the others have had their turn."""
@@ -151,8 +151,8 @@ class FeedReader:
         """Keep it alive, or drop it."""
         if self._connection.is_closed:
             self.finish()
-        elif self._full_since is not None:
-            if now - self._full_since >= STALLED:
+        elif self._is_full():
+            if now - (self._full_since or now) >= STALLED:
                 self._connection.abort()
                 self.finish()
         elif now - self.written_at > KEEP_ALIVE - _TICK:
@@ -243,8 +243,6 @@ class Feed:
         source = self.source
         while not source.closed:
             while records := source.take():
-                while len(records) < _BATCH and (more := source.take()):
-                    records = [*records, *more]
                 self._deliver(records)
             if not source.closed:
                 await source.changed()
@@ -255,17 +253,21 @@ class Feed:
             reader.advance()
 
     def _deliver(self, records: Sequence[Record]) -> None:
-        before, self.last_id = self.last_id, records[-1].id
-        data = frame(self.projection.encode(records))
+        """Encode a batch, and those that wait behind it, and write them to every reader that has all before them."""
+        before = self.last_id
+        shared = all(reader.projection is None for reader in self.readers)
+        messages = bytearray(self.projection.encode(records))
+        while len(messages) < _WRITE and (more := self.source.take()):
+            records = more if shared else [*records, *more]
+            messages += self.projection.encode(more)
+        self.last_id = records[-1].id
+        data = frame(bytes(messages))
         self._window.append((before, data))
         self._window_size += len(data)
         while self._window_size > WINDOW and len(self._window) > 1:
             self._window_size -= len(self._window.popleft()[1])
         for reader in list(self.readers):
-            if reader.projection is None:
-                reader.push(data, before, self.last_id)
-            else:
-                reader.push(frame(reader.projection.encode(records)), before, self.last_id)
+            reader.push(data, records, before)
 
 
 def _from(window: deque[tuple[int, bytes]], index: int) -> Iterator[tuple[int, bytes]]:
@@ -284,6 +286,11 @@ class Feeds:
     @property
     def count(self) -> int:
         return sum(len(feed.readers) for feed in self._feeds.values())
+
+    @property
+    def names(self) -> list[str]:
+        """The logs that have readers."""
+        return list(self._feeds)
 
     def feed(self, name: str, source: Callable[[], LogSource], projection: Projection) -> Feed:
         """The feed of this name, made if it has none. Raises Fail rate_limited/TOO_MANY_READERS."""
