@@ -5,7 +5,8 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from operable.host.session.log import SessionLog
 from operable.host.session.registry import EXITED, SessionMeta
 from operable.wire.events import AnyEvent
 from tests.cli.drive import running
+from tests.host.agents import manifest
 from tests.tool.drive import LIMIT
 
 
@@ -195,3 +197,22 @@ def descendants(pid: int) -> list[int]:
 
 def is_alive(pid: int) -> bool:
     return os.path.exists(f"/proc/{pid}")
+
+
+def write_agent(home: Path, script: dict[str, Any] | None = None, **more: Any) -> None:
+    """An agent `scripted` of the user's own, which plays this script."""
+    folder = home / "config" / "agents" / "scripted"
+    folder.mkdir(parents=True)
+    given = manifest(folder, script, **more)
+    (folder / "AGENT-CLI.md").write_text(
+        f"---\n{json.dumps(given, indent=1)}\n---\nPlays what a script says.\n"
+    )
+
+
+def until(what: Callable[[], Any]) -> Any:
+    """What it gives as soon as it gives something."""
+    ends = time.monotonic() + LIMIT
+    while not (found := what()):
+        assert time.monotonic() < ends, "it did not come"
+        time.sleep(0.05)
+    return found

@@ -10,13 +10,17 @@ from collections import Counter
 
 import msgspec
 
+from operable.gate.call_gate import CallGate
 from operable.host.session.log_files import last_record, segment_name, segments
-from operable.host.session.registry import ALIVE, Registry, SessionHome
+from operable.host.session.registry import ALIVE, SessionHome
 from operable.kernel.errors import Fail
+from operable.serve.attention import ATTENTION, ApprovalInbox, AttentionLog
 from operable.serve.http.access.browser import LoginCodes, OwnNames
-from operable.serve.http.access.tokens import TokenStore
-from operable.serve.http.feed import Feed, Feeds, OtherLog
-from operable.serve.http.sse import TypedMessages
+from operable.serve.http.access.tokens import SESSION, HttpIdentity, TokenStore
+from operable.serve.http.errors import log
+from operable.serve.http.feed import Feed, Feeds, LogSource, OtherLog, OwnLog
+from operable.serve.http.sse import NoticeMessages, TypedMessages
+from operable.serve.session.registry import SessionRegistry
 from operable.state.atomic import write_whole
 from operable.state.lock import acquire
 
@@ -66,33 +70,62 @@ class DaemonLock:
 
 
 class Daemon:
-    """The state of one daemon, shared by its routes."""
+    """The state of one daemon, shared by its routes. It belongs to one event loop."""
 
     def __init__(self, folder: str, names: OwnNames, url: str) -> None:
         self.folder = folder
         self.names = names
         self.url = url
         self.started_at = time.time()
-        self.registry = Registry()
+        self.sessions = SessionRegistry(url=url)
+        self.gate = CallGate()
         self.tokens = TokenStore(folder)
         self.codes = LoginCodes()
         self.feeds = Feeds()
+        self.approvals = ApprovalInbox(self.sessions)
+        self.attention = AttentionLog(os.path.join(folder, "attention"), self.sessions, self.approvals)
         self.answers: Counter[tuple[str, int]] = Counter()  # by operation and status
         self._in_progress: Counter[str] = Counter()
 
-    # --- sessions
+    async def open(self) -> None:
+        """Mark what a dead daemon left, resume what asked for it, and begin to look for what needs attention."""
+        for each in await self.sessions.recover():
+            if each.problem is not None:
+                log.warning("the session %s was not resumed: %s", each.id, each.problem.message)
+        self.attention.start()
 
-    def feed_of(self, home: SessionHome) -> Feed:
+    async def aclose(self) -> None:
+        """End every stream and every session."""
+        self.feeds.close()
+        await self.attention.aclose()
+        await self.sessions.aclose()
+        await self.gate.aclose()
+
+    def identify(self, token: str) -> HttpIdentity | None:
+        """Whose token this is: of a program or a browser, or of a session that lives."""
+        session_id = self.sessions.authenticate(token)
+        if session_id is not None:
+            return HttpIdentity(SESSION, session_id, frozenset({"read", "prompt"}))
+        return self.tokens.identify(token)
+
+    def feed_of(self, session_id: str) -> Feed:
         """The stream of a session's log."""
+        home = self.sessions.homes.session(session_id)
 
-        def source() -> OtherLog:
+        def source() -> LogSource:
+            own = self.sessions.live_log(home.meta.id)
+            if own is not None:
+                return OwnLog(own)
             return OtherLog(home.folder, last_id(home.folder), lambda: self._is_over(home))
 
         return self.feeds.feed(home.meta.id, source, TypedMessages())
 
+    def attention_feed(self) -> Feed:
+        return self.feeds.feed(ATTENTION, lambda: OwnLog(self.attention.log), NoticeMessages())
+
     def _is_over(self, home: SessionHome) -> bool:
         try:
-            return self.registry.renewed(home).meta.status not in ALIVE
+            return self.sessions.homes.renewed(home).meta.status not in ALIVE
         except Fail:
             return True
 

@@ -140,9 +140,9 @@ def test_a_token_has_only_its_scopes(daemon):
 
 def test_texts_of_tokens_are_in_no_file_but_the_first(daemon):
     text = daemon.token("once", "read").token
-    kept = [path.read_text() for path in (daemon.home / "state" / "serve").iterdir()]
-    assert not any(text in each for each in kept)
-    assert {path.stat().st_mode & 0o777 for path in (daemon.home / "state" / "serve").iterdir()} == {0o600}
+    files = [path for path in (daemon.home / "state" / "serve").rglob("*") if path.is_file()]
+    assert not any(text in path.read_text() for path in files)
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
     assert "text" not in json.dumps(daemon.admin.get("/tokens").json)
 
 

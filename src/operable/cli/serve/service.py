@@ -50,7 +50,7 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
-        self._loop.call_soon_threadsafe(self._daemon.feeds.close)
+        self._loop.call_soon_threadsafe(self._daemon.feeds.close)  # they would keep the server from ending
 
 
 def serve_daemon(options: ListenOptions, context: Context) -> Iterator[DaemonServing]:
@@ -96,7 +96,11 @@ async def _serve(daemon: Daemon, listener: socket.socket, options: ListenOptions
         ssl_certfile=options.tls_cert,
         ssl_keyfile=options.tls_key,
     )
-    await _Server(config, daemon).serve(sockets=[listener])
+    await daemon.open()
+    try:
+        await _Server(config, daemon).serve(sockets=[listener])
+    finally:
+        await daemon.aclose()
 
 
 def _address(options: ListenOptions) -> tuple[str, int]:

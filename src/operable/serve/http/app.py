@@ -16,7 +16,7 @@ from starlette.routing import Route
 from operable.kernel.errors import Fail
 from operable.serve.daemon import Daemon
 from operable.serve.http.access.browser import SECURITY_HEADERS
-from operable.serve.http.access.tokens import HttpIdentity
+from operable.serve.http.access.tokens import SESSION, HttpIdentity
 from operable.serve.http.errors import answer_of, encode_answer, status_of, unexpected
 from operable.serve.http.route import HttpRoute, RouteCall, all_routes, read_body, read_query
 
@@ -64,6 +64,9 @@ async def _answer(daemon: Daemon, route: HttpRoute, request: Request) -> Any:
     if route.scope != "none":
         identity = _identify(daemon, request)
         identity.require(route.scope)
+        if identity.kind == SESSION and not route.for_sessions:
+            message = "a session of an agent may not use this route"
+            raise Fail("authz", "SESSION_REFUSED", message, target=route.operation_id)
     daemon.enter(identity.name)
     try:
         call = RouteCall(
@@ -78,7 +81,7 @@ async def _answer(daemon: Daemon, route: HttpRoute, request: Request) -> Any:
         answer = await route.run(call)
     finally:
         daemon.leave(identity.name)
-    if route.result is None:
+    if route.result is None or isinstance(answer, Response):
         return answer
     return Response(
         encode_answer(answer), route.status, media_type=_JSON, headers={"cache-control": "no-store"}
@@ -92,7 +95,7 @@ def _identify(daemon: Daemon, request: Request) -> HttpIdentity:
         token: str | None = text.strip()
     else:
         token = daemon.names.cookie_token(request.headers)
-    identity = None if token is None else daemon.tokens.identify(token)
+    identity = None if token is None else daemon.identify(token)
     if token is None or identity is None:
         message = "the request has no token" if token is None else "the token is not valid"
         hint = "send it as a bearer; `operable serve` names the file that has one"

@@ -36,7 +36,7 @@ STATUS_OF_CODE: Final[dict[str, int]] = {
     "METHOD_NOT_ALLOWED": 405,
     "BODY_SLOW": 408,
     "BODY_TOO_LARGE": 413,
-    "NO_ADAPTER_INSTALLED": 501,
+    "AGENT_NOT_INSTALLED": 501,
 }
 _TEXT_LIMIT = 4000  # characters of a message; what a tool says can be long
 
@@ -65,7 +65,7 @@ def status_of(fail: Fail) -> int:
 def answer_of(fail: Fail) -> ErrorAnswer:
     return ErrorAnswer(
         ErrorBody(
-            fail.code,
+            str(fail.details.get("aip_code", fail.code)),  # the normative codes of AIP-46, where it has one
             fail.category,
             _shown(fail.message),
             fail.retryable,

@@ -66,6 +66,7 @@ class HttpRoute:
         default_factory=dict
     )  # status without an error -> what it means
     body_limit: int = BODY_LIMIT
+    for_sessions: bool = False  # whether a session of an agent may call it, with its own credential
 
     @property
     def tag(self) -> str:

@@ -14,6 +14,7 @@ from operable.host.session.log_files import Record
 from operable.kernel.errors import Fail
 from operable.serve.http.connection import KEY, StreamConnection
 from operable.serve.http.feed import STALLED, Feed, FeedReader, Feeds, Projection
+from operable.serve.session.lines import LineProjector, parse_cursor
 from operable.wire import events as e
 
 _HEADERS = [
@@ -60,6 +61,22 @@ class NoticeMessages:
         return bytes(out)
 
 
+class LineMessages:
+    """The lines of AIP-46, for one reader: what is not complete belongs to it."""
+
+    def __init__(self, cursor: str) -> None:
+        self._projector = LineProjector(cursor)
+        self.after = self._projector.after
+
+    def encode(self, records: Sequence[Record]) -> bytes:
+        out = bytearray()
+        for record in records:
+            for each in self._projector.feed(record):
+                data = _encode({"line": each.line, "stream": each.stream})
+                out += b"id: %b\nevent: line\ndata: %b\n\n" % (each.cursor.encode(), data)
+        return bytes(out)
+
+
 class EventStream:
     """The response of a stream: an ASGI application that lasts until the log ends or the client leaves."""
 
@@ -99,9 +116,9 @@ def require_streaming(scope: dict[str, Any]) -> None:
         raise Fail("usage", "HTTP_TOO_OLD", "a stream needs HTTP/1.1")
 
 
-def read_cursor(after: str | None, last_event_id: str | None) -> int:
+def read_cursor(text: str) -> int:
     """The number of the event behind which a client wants to go on. Raises Fail usage/CURSOR_INVALID."""
-    text = last_event_id or after or "0"
-    if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise Fail("usage", "CURSOR_INVALID", "a cursor is the id of an earlier message", target=text[:40])
-    return int(text)
+    number, part = parse_cursor(text)
+    if part:
+        raise Fail("usage", "CURSOR_INVALID", "this stream has whole events", target=text[:40])
+    return number

@@ -62,10 +62,10 @@ class ChainVerdict(msgspec.Struct, frozen=True, rename="camel"):
 
 def _path(call: RouteCall[Any, Any], slug: str) -> str:
     """Of a workspace by its name: nothing else has one."""
-    if slug not in _slugs(call.daemon.registry):
+    if slug not in _slugs(call.daemon.sessions.homes):
         raise Fail("not_found", "NO_SUCH_CHAIN", "this workspace has no audit chain", target=slug[:100])
     call.identity.require_workspace(slug)
-    return os.path.join(call.daemon.registry.root, slug, "audit.jsonl")
+    return os.path.join(call.daemon.sessions.homes.root, slug, "audit.jsonl")
 
 
 def _slugs(registry: Registry) -> list[str]:
@@ -78,7 +78,7 @@ def _slugs(registry: Registry) -> list[str]:
 
 async def list_places(call: RouteCall[NoQuery, None]) -> AuditPlaces:
     only = call.identity.workspace
-    found = await asyncio.to_thread(_slugs, call.daemon.registry)
+    found = await asyncio.to_thread(_slugs, call.daemon.sessions.homes)
     return AuditPlaces([AuditPlace(slug) for slug in found if only in (None, slug)])
 
 

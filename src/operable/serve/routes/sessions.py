@@ -6,21 +6,26 @@ import msgspec
 from starlette.responses import Response
 
 from operable.host.session.log_files import FileCursor
-from operable.host.session.registry import ALIVE, SessionHome, SessionMeta
+from operable.host.session.registry import ALIVE
 from operable.kernel.errors import Fail
 from operable.serve.daemon import last_id
+from operable.serve.http.access.tokens import SESSION
 from operable.serve.http.route import HttpRoute, NoQuery, RouteCall
-from operable.serve.http.sse import EventStream, message, read_cursor, require_streaming
+from operable.serve.http.sse import EventStream, LineMessages, message, read_cursor, require_streaming
+from operable.serve.session.delegation import SessionTree
+from operable.serve.session.spawn import SpawnRequest
+from operable.serve.session.view import SessionView
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=10**18)]
 _PAGE = 100
 
 
 class SessionsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`q` are words that the id, label, agent or folder of a session has."""
+    """`status` is a status or a state; `q` are words that the id, name, agent, folder or last line of a session has."""
 
     workspace: str | None = None
-    status: Literal["starting", "running", "exited", "killed", "error"] | None = None
+    status: str | None = None
     q: str = ""
     limit: Count = _PAGE
     cursor: str | None = None
@@ -29,14 +34,14 @@ class SessionsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SessionList(msgspec.Struct, frozen=True, omit_defaults=True):
     """Newest first. `next_cursor` is for the next page."""
 
-    sessions: list[SessionMeta]
+    sessions: list[SessionView]
     next_cursor: str | None = None
 
 
 class EventsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`last`: so many of the newest events, in place of those after a cursor."""
 
-    after: Annotated[int, msgspec.Meta(ge=0)] = 0
+    after: Number = 0
     limit: Count = _PAGE
     last: Count | None = None
 
@@ -57,58 +62,136 @@ class EventPage(msgspec.Struct, frozen=True):
 
 
 class StreamQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`after`: a cursor; the header Last-Event-ID has precedence."""
+    """`typed`: each event as it is, in place of lines. `after`: a cursor; the header Last-Event-ID has precedence."""
 
     typed: Literal[0, 1] = 0
     after: str | None = None
 
 
-class StatusEvent(msgspec.Struct, frozen=True, rename="camel"):
+class StatusEvent(msgspec.Struct, frozen=True):
     """The message `status` of a stream."""
 
     status: str
+    state: str
 
 
-def _home(call: RouteCall[Any, Any]) -> SessionHome:
-    home = call.daemon.registry.session(call.path["id"])
-    call.identity.require_workspace(home.meta.workspace_slug)
-    return home
+class SessionDone(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """`queued` is the id of a prompt that waits, `wasBusy` whether a turn was interrupted."""
+
+    ok: bool
+    id: str
+    queued: str | None = None
+    was_busy: bool | None = None
+
+
+class PromptBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """While a turn runs, a prompt interrupts it, waits in the queue, or is refused."""
+
+    prompt: str
+    interrupt: bool = False
+    queue: bool = False
+
+
+class SessionChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    label: str | None = None
+    pinned: bool | None = None
+
+
+class ForgetQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What becomes of its git worktree."""
+
+    worktree: Literal["clean", "keep", "discard"] = "clean"
+
+
+def _session(call: RouteCall[Any, Any]) -> SessionView:
+    """The session that the path names, if the caller may reach it."""
+    sessions = call.daemon.sessions
+    view = sessions.get(call.path["id"])
+    call.identity.require_workspace(view.workspace_slug)
+    if call.identity.kind == SESSION:
+        sessions.require_reachable(call.identity.name, view.id)
+    return view
 
 
 async def list_sessions(call: RouteCall[SessionsQuery, None]) -> SessionList:
-    query, daemon = call.query, call.daemon
-    workspace = call.identity.workspace or query.workspace
-    words = query.q.lower().split()
-    views: list[SessionMeta] = []
-    behind = query.cursor is None
-    for home in daemon.registry.sessions():
-        meta = home.meta
-        if not behind:
-            behind = meta.id == query.cursor
-            continue
-        if (workspace and meta.workspace_slug != workspace) or (query.status and meta.status != query.status):
-            continue
-        if not _has(meta, words):
-            continue
-        if len(views) == query.limit:
-            return SessionList(views, views[-1].id)
-        views.append(meta)
-    if not behind:
-        raise Fail("usage", "CURSOR_INVALID", "the cursor is not a session", target=query.cursor)
-    return SessionList(views)
+    query, sessions = call.query, call.daemon.sessions
+    page = sessions.list(
+        workspace=call.identity.workspace or query.workspace,
+        status=query.status,
+        q=query.q,
+        limit=query.limit,
+        cursor=query.cursor,
+    )
+    found = page.sessions
+    if call.identity.kind == SESSION:
+        below = _ids(sessions.tree(call.identity.name))
+        found = [view for view in found if view.id in below]
+    return SessionList(found, page.next_cursor)
 
 
-def _has(view: SessionMeta, words: list[str]) -> bool:
-    text = " ".join((view.id, view.label or "", view.adapter_slug, view.agent_slug or "", view.cwd))
-    return all(word in text.lower() for word in words)
+def _ids(tree: SessionTree) -> set[str]:
+    return {tree.id}.union(*map(_ids, tree.children))
 
 
-async def show_session(call: RouteCall[NoQuery, None]) -> SessionMeta:
-    return _home(call).meta
+async def spawn(call: RouteCall[NoQuery, SpawnRequest]) -> SessionView:
+    caller = call.identity.name if call.identity.kind == SESSION else None
+    if call.identity.workspace is not None:
+        slug = call.identity.workspace
+        if call.body.cwd is not None or call.body.ground not in (None, f"ws://workspaces/@me/{slug}"):
+            raise Fail("authz", "OTHER_WORKSPACE", f"the token is for the workspace {slug}", target=slug)
+        ground = msgspec.structs.replace(call.body, ground=f"ws://workspaces/@me/{slug}")
+        return await call.daemon.sessions.spawn(ground, caller=caller)
+    return await call.daemon.sessions.spawn(call.body, caller=caller)
+
+
+async def show_session(call: RouteCall[NoQuery, None]) -> SessionView:
+    return _session(call)
+
+
+async def forget(call: RouteCall[ForgetQuery, None]) -> SessionDone:
+    view = _session(call)
+    await call.daemon.sessions.forget(view.id, worktree=call.query.worktree)
+    return SessionDone(True, view.id)
+
+
+async def change(call: RouteCall[NoQuery, SessionChange]) -> SessionView:
+    return call.daemon.sessions.change(_session(call).id, label=call.body.label, pinned=call.body.pinned)
+
+
+async def prompt(call: RouteCall[NoQuery, PromptBody]) -> SessionDone:
+    body = call.body
+    receipt = await call.daemon.sessions.prompt(
+        _session(call).id, body.prompt, interrupt=body.interrupt, queue=body.queue, by=call.identity.name
+    )
+    return SessionDone(True, receipt.id, receipt.queued)
+
+
+async def interrupt(call: RouteCall[NoQuery, None]) -> SessionDone:
+    view = _session(call)
+    return SessionDone(True, view.id, was_busy=await call.daemon.sessions.interrupt(view.id))
+
+
+async def kill(call: RouteCall[NoQuery, None]) -> SessionDone:
+    view = _session(call)
+    await call.daemon.sessions.kill(view.id)
+    return SessionDone(True, view.id)
+
+
+async def resume(call: RouteCall[NoQuery, None]) -> SessionView:
+    return await call.daemon.sessions.resume(_session(call).id)
+
+
+async def fork(call: RouteCall[NoQuery, None]) -> SessionView:
+    return await call.daemon.sessions.fork(_session(call).id)
+
+
+async def show_tree(call: RouteCall[NoQuery, None]) -> SessionTree:
+    return call.daemon.sessions.tree(_session(call).id)
 
 
 async def list_events(call: RouteCall[EventsQuery, None]) -> EventPage:
-    folder, after = _home(call).folder, call.query.after
+    folder = call.daemon.sessions.homes.session(_session(call).id).folder
+    after = call.query.after
     if call.query.last is not None:
         after = max(0, last_id(folder) - call.query.last)
     cursor = FileCursor(folder, after)
@@ -124,17 +207,36 @@ async def list_events(call: RouteCall[EventsQuery, None]) -> EventPage:
 
 async def stream_session(call: RouteCall[StreamQuery, None]) -> Any:
     require_streaming(call.scope)
-    home, daemon = _home(call), call.daemon
-    after = read_cursor(call.query.after, call.headers.get("last-event-id"))
-    if home.meta.status not in ALIVE and after >= last_id(home.folder) > 0:
+    view, daemon = _session(call), call.daemon
+    cursor = call.headers.get("last-event-id") or call.query.after or "0"
+    lines = None if call.query.typed else LineMessages(cursor)
+    after = read_cursor(cursor) if lines is None else lines.after
+    if view.status not in ALIVE and after >= last_id(daemon.sessions.homes.session(view.id).folder) > 0:
         return Response(status_code=204)  # a browser does not come back after this
-    first = message("status", StatusEvent(home.meta.status))
-    return EventStream(daemon.feeds, home.meta.id, daemon.feed_of(home), after, None, first)
+    first = message("status", StatusEvent(view.status, view.state))
+    return EventStream(daemon.feeds, view.id, daemon.feed_of(view.id), after, lines, first)
 
 
 _NONE = {404: ("NO_SUCH_SESSION",)}
+_GONE = {**_NONE, 409: ("SESSION_ENDED", "SESSION_ELSEWHERE")}
+_SPAWN = {
+    400: ("invalid_agent", "ADAPTER_MISSING", "GROUND_INVALID"),
+    403: ("delegation_denied", "cwd_outside_parent", "max_depth_exceeded", "child_quota_exceeded"),
+    404: ("WORKSPACE_NOT_FOUND",),
+    409: ("SESSION_EXISTS",),
+    501: ("AGENT_NOT_INSTALLED",),
+    504: ("HANDSHAKE_TIMEOUT",),
+}
+
+
+def _route(
+    method: str, path: str, name: str, summary: str, scope: Any, run: Any, result: Any = None, **more: Any
+) -> HttpRoute:
+    return HttpRoute(method, path, name, summary, scope, run, result, for_sessions=True, **more)
+
+
 ROUTES = (
-    HttpRoute(
+    _route(
         "GET",
         "/sessions",
         "listSessions",
@@ -143,12 +245,108 @@ ROUTES = (
         list_sessions,
         SessionList,
         query=SessionsQuery,
-        errors={400: ("CURSOR_INVALID",)},
     ),
-    HttpRoute(
-        "GET", "/sessions/{id}", "getSession", "One session.", "read", show_session, SessionMeta, errors=_NONE
+    _route(
+        "POST",
+        "/sessions/agent",
+        "spawnSession",
+        "Start a session of an agent.",
+        "prompt",
+        spawn,
+        SessionView,
+        body=SpawnRequest,
+        status=201,
+        errors=_SPAWN,
     ),
-    HttpRoute(
+    _route(
+        "GET", "/sessions/{id}", "getSession", "One session.", "read", show_session, SessionView, errors=_NONE
+    ),
+    _route(
+        "DELETE",
+        "/sessions/{id}",
+        "forgetSession",
+        "Remove a session that has ended, with its log.",
+        "prompt",
+        forget,
+        SessionDone,
+        query=ForgetQuery,
+        errors={**_NONE, 409: ("SESSION_RUNNING", "WORKTREE_CHANGED")},
+    ),
+    _route(
+        "PATCH",
+        "/sessions/{id}",
+        "changeSession",
+        "Rename or pin a session.",
+        "prompt",
+        change,
+        SessionView,
+        body=SessionChange,
+        errors=_GONE,
+    ),
+    _route(
+        "POST",
+        "/sessions/{id}/prompt",
+        "promptSession",
+        "Send a prompt.",
+        "prompt",
+        prompt,
+        SessionDone,
+        body=PromptBody,
+        errors={**_NONE, 409: ("TURN_RUNNING", "SESSION_ENDED", "SESSION_ELSEWHERE")},
+    ),
+    _route(
+        "POST",
+        "/sessions/{id}/interrupt",
+        "interruptSession",
+        "End the turn that runs.",
+        "prompt",
+        interrupt,
+        SessionDone,
+        errors=_GONE,
+    ),
+    _route(
+        "POST",
+        "/sessions/{id}/kill",
+        "killSession",
+        "End a session, and those that it started.",
+        "prompt",
+        kill,
+        SessionDone,
+        errors=_GONE,
+    ),
+    _route(
+        "POST",
+        "/sessions/{id}/resume",
+        "resumeSession",
+        "A new session that goes on where one that has ended left.",
+        "prompt",
+        resume,
+        SessionView,
+        status=201,
+        errors={**_SPAWN, 409: ("SESSION_RUNNING",)},
+    ),
+    _route(
+        "POST",
+        "/sessions/{id}/fork",
+        "forkSession",
+        "A new session that begins with what was said in this one.",
+        "prompt",
+        fork,
+        SessionView,
+        status=201,
+        errors={**_SPAWN, 409: ("NOT_RESUMABLE",)},
+    ),
+    _route(
+        "GET",
+        "/sessions/{id}/tree",
+        "getSessionTree",
+        "The sessions that it started, and what they used.",
+        "read",
+        show_tree,
+        SessionTree,
+        errors=_NONE,
+    ),
+    _route(
         "GET",
         "/sessions/{id}/events",
         "listSessionEvents",
@@ -159,7 +357,7 @@ ROUTES = (
         query=EventsQuery,
         errors=_NONE,
     ),
-    HttpRoute(
+    _route(
         "GET",
         "/sessions/{id}/stream",
         "streamSession",

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, NamedTuple
 from operable.gate.approvals import Ask, Decision, answer_ask, pending_asks
 from operable.gate.policy.rules import Policy
 from operable.host.session.link import check_message
+from operable.host.session.log import SessionLog
 from operable.host.session.log_files import FileCursor, Record
 from operable.host.session.registry import ALIVE, Registry, SessionHome
 from operable.host.session.transcript import quoted
@@ -344,6 +345,11 @@ class SessionRegistry:
             await asyncio.to_thread(remove_worktree, path, discard=worktree == "discard")
         self.homes.forget(home)
         self.on_change(home.meta.id)
+
+    def live_log(self, session_id: str) -> SessionLog | None:
+        """The log of a session that this process runs, for readers that follow it; None: its files have it."""
+        live = self._live.get(session_id)
+        return None if live is None else live.session.log
 
     def tree(self, session_id: str) -> SessionTree:
         """The session and those that it started, with what they used."""

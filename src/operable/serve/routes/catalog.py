@@ -1,0 +1,276 @@
+"""The catalog: everything operable on this machine, and calls of it, under the gate."""
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Literal
+
+import msgspec
+from starlette.responses import StreamingResponse
+
+from operable.gate.call import CallerId, person
+from operable.kernel.errors import Fail
+from operable.offer.action import Action, check_arguments
+from operable.offer.gate_call import call_gated, gated_call
+from operable.offer.words import PLAN
+from operable.serve.catalog import Operable, catalog
+from operable.serve.http.access.tokens import BROWSER, SESSION, HttpIdentity
+from operable.serve.http.route import CALL_BODY_LIMIT, HttpRoute, NoQuery, RouteCall
+from operable.serve.http.sse import message
+
+_FRESH = 10.0  # seconds that a listing is kept: finding everything reads many manifests
+_kept: dict[str, tuple[float, list[Operable]]] = {}
+
+
+class CatalogQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`q` are words, `kind` one kind of things."""
+
+    q: str = ""
+    kind: Literal["tool", "wrap", "app", "agent", "flow"] | None = None
+
+
+class ActionView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One command of a thing. `inputSchema` is there when one thing is asked for."""
+
+    name: str
+    summary: str
+    risk: str
+    assurance: str = ""
+    dry_run: bool = False
+    input_schema: dict[str, Any] | None = None
+
+
+class OperableView(msgspec.Struct, frozen=True, rename="camel"):
+    """One thing. `health` says whether it can be used now, `problem` why not."""
+
+    kind: str
+    name: str
+    version: str
+    description: str
+    risk: str
+    auth: str
+    health: str
+    callable: bool
+    actions: list[ActionView]
+    capabilities: list[str]
+    problem: str | None = None
+
+
+class CatalogList(msgspec.Struct, frozen=True):
+    entries: list[OperableView]
+
+
+class CallQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`stream`: progress and the result as server-sent events, in place of one answer."""
+
+    stream: Literal[0, 1] = 0
+
+
+class CallBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`dry_run`: only say what it would do, where it can."""
+
+    arguments: dict[str, Any] = {}
+    dry_run: bool = False
+
+
+class CallResult(msgspec.Struct, frozen=True):
+    """What a call gave. `code` is its verdict; `truncated`: there is more than is here."""
+
+    ok: bool
+    code: str
+    entries: list[Any]
+    summary: dict[str, Any]
+    warnings: list[Any]
+    errors: list[Any]
+    truncated: bool
+
+
+async def list_catalog(call: RouteCall[CatalogQuery, None]) -> CatalogList:
+    words = call.query.q.lower().split()
+    found = [_view(each) for each in await _all(call.query.kind)]
+    texts = ((view, f"{view.kind} {view.name} {view.description}".lower()) for view in found)
+    return CatalogList([view for view, text in texts if all(word in text for word in words)])
+
+
+async def show_operable(call: RouteCall[NoQuery, None]) -> OperableView:
+    operable = await _find(call.path["kind"], call.path["name"])
+    schemas: dict[str, dict[str, Any]] = {}
+    if operable.adapter is not None:
+        for action in operable.actions:
+            schemas[action.name] = await operable.adapter.input_schema(action)
+    return _view(operable, schemas)
+
+
+async def call_action(call: RouteCall[CallQuery, CallBody]) -> Any:
+    operable = await _find(call.path["kind"], call.path["name"])
+    action = next((each for each in operable.actions if each.name == call.path["action"]), None)
+    adapter = operable.adapter
+    if action is None:
+        raise Fail(
+            "not_found",
+            "NO_SUCH_ACTION",
+            f"{operable.name} has no such command",
+            target=call.path["action"][:100],
+        )
+    if adapter is None:
+        why = operable.problem or operable.health
+        raise Fail(
+            "conflict", "NOT_CALLABLE", f"{operable.name} cannot be called: {why}", target=operable.name
+        )
+    arguments = {**call.body.arguments, **({PLAN: True} if call.body.dry_run else {})}
+    check_arguments(f"{operable.name} {action.name}", await adapter.input_schema(action), arguments)
+    gated = gated_call(
+        _caller(call.identity),
+        kind=operable.kind,
+        name=operable.name,
+        action=action,
+        adapter=adapter,
+        arguments=arguments,
+        workspace=os.getcwd(),
+    )
+
+    async def run(progress: Callable[[float, float | None, str | None], Awaitable[None]]) -> CallResult:
+        result = await call_gated(call.daemon.gate, gated, action, adapter, progress=progress)
+        return CallResult(
+            result.ok,
+            result.code,
+            result.entries,
+            result.summary,
+            result.warnings,
+            result.errors,
+            result.truncated,
+        )
+
+    if call.query.stream:
+        headers = {"cache-control": "no-store"}
+        return StreamingResponse(_streamed(run), media_type="text/event-stream", headers=headers)
+    return await run(_quiet)
+
+
+async def _streamed(run: Callable[[Any], Awaitable[CallResult]]) -> AsyncIterator[bytes]:
+    """Progress as it comes, then the result or the error. A client that leaves ends the call."""
+    from operable.serve.http.errors import answer_of
+
+    waiting: asyncio.Queue[bytes] = asyncio.Queue(100)
+
+    async def progress(done: float, total: float | None, text: str | None) -> None:
+        if not waiting.full():  # a report that no client reads in time is not worth waiting for
+            waiting.put_nowait(message("progress", {"progress": done, "total": total, "message": text}))
+
+    task = asyncio.ensure_future(run(progress))
+    try:
+        while not task.done():
+            getting = asyncio.ensure_future(waiting.get())
+            await asyncio.wait((task, getting), return_when=asyncio.FIRST_COMPLETED)
+            if getting.done():
+                yield getting.result()
+            getting.cancel()
+        while not waiting.empty():
+            yield waiting.get_nowait()
+        try:
+            yield message("result", task.result())
+        except Fail as fail:
+            yield message("error", answer_of(fail).error)
+    finally:
+        task.cancel()
+        await asyncio.wait((task,))
+
+
+async def _quiet(_done: float, _total: float | None, _text: str | None) -> None:
+    """No client wants progress."""
+
+
+def _caller(identity: HttpIdentity) -> CallerId:
+    if identity.kind == BROWSER:
+        return person()
+    return CallerId("session" if identity.kind == SESSION else "http", identity.name)
+
+
+async def _all(kind: str | None) -> list[Operable]:
+    """Everything of this kind, found anew every few seconds."""
+    key, now = kind or "", time.monotonic()
+    known = _kept.get(key)
+    if known is None or now - known[0] > _FRESH:
+        only = () if kind is None else (kind,)
+        found = await asyncio.to_thread(lambda: list(catalog(os.getcwd(), only=only)))
+        known = _kept[key] = now, found
+    return known[1]
+
+
+async def _find(kind: str, name: str) -> Operable:
+    if kind not in ("tool", "wrap", "app", "agent", "flow"):
+        raise Fail("not_found", "NO_SUCH_OPERABLE", "there is no such kind of things", target=kind[:40])
+    for each in await _all(kind):
+        if each.name == name:
+            return each
+    raise Fail(
+        "not_found", "NO_SUCH_OPERABLE", f"there is no such {kind}", target=name[:100], hint="GET /catalog"
+    )
+
+
+def _view(operable: Operable, schemas: dict[str, dict[str, Any]] | None = None) -> OperableView:
+    def shown(action: Action) -> ActionView:
+        schema = None if schemas is None else schemas.get(action.name)
+        return ActionView(action.name, action.summary, action.risk, action.assurance, action.dry_run, schema)
+
+    return OperableView(
+        operable.kind,
+        operable.name,
+        operable.version,
+        operable.description,
+        operable.risk,
+        operable.auth,
+        operable.health,
+        operable.adapter is not None,
+        [shown(action) for action in operable.actions],
+        list(operable.capabilities),
+        operable.problem,
+    )
+
+
+_NONE = {404: ("NO_SUCH_OPERABLE", "NO_SUCH_ACTION")}
+ROUTES = (
+    HttpRoute(
+        "GET",
+        "/catalog",
+        "listCatalog",
+        "Everything operable on this machine.",
+        "read",
+        list_catalog,
+        CatalogList,
+        query=CatalogQuery,
+        for_sessions=True,
+    ),
+    HttpRoute(
+        "GET",
+        "/catalog/{kind}/{name:path}",
+        "getOperable",
+        "One thing, with the schema of each command.",
+        "read",
+        show_operable,
+        OperableView,
+        errors=_NONE,
+        for_sessions=True,
+    ),
+    HttpRoute(
+        "POST",
+        "/catalog/{kind}/{name:path}/{action}/call",
+        "callAction",
+        "Call a command, if the rules and a person allow it.",
+        "prompt",
+        call_action,
+        CallResult,
+        query=CallQuery,
+        body=CallBody,
+        body_limit=CALL_BODY_LIMIT,
+        errors={
+            **_NONE,
+            400: ("INVALID_ARGUMENTS",),
+            403: ("CALL_DENIED", "CALL_UNANSWERED"),
+            409: ("NOT_CALLABLE",),
+            504: ("TIMEOUT",),
+        },
+        for_sessions=True,
+    ),
+)
