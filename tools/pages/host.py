@@ -41,6 +41,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "env": "Variables for the agent beyond those that its manifest names; their values are masked.",
         "limits": "How long each wait may take.",
         "label": "A name for people, shown by `operable agent sessions`.",
+        "origin": "Where the session comes from, for its meta data: ground, agent, the session that asked for it.",
         "mcp_servers": "MCP servers that the agent is to use.",
         "sandbox": 'A provider in place of the manifest\'s; "none": no sandbox, with all rights of the host.',
         "secret_backends": "Where secrets are looked for, in this order.",

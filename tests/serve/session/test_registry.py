@@ -206,3 +206,35 @@ def test_a_session_of_another_process_is_shown_and_read_but_not_driven(tmp_path)
 
 async def _texts(batches):
     return "".join([r.event.text async for batch in batches for r in batch if isinstance(r.event, TextDelta)])
+
+
+def test_a_session_follows_the_users_policy_file_and_asks_about_the_rest(tmp_path):
+    calls = steps(
+        {"call": "Bash", "args": {"command": "rm x"}, "kind": "exec", "ask": True},
+        {"call": "Edit", "args": {"path": "a"}, "kind": "edit", "ask": True},
+    )
+    policy = tmp_path / "home" / "config" / "policy.toml"
+    policy.parent.mkdir(parents=True)
+    policy.write_text('deny = ["Bash"]\n')
+
+    async def scene():
+        async with registry(tmp_path) as sessions:
+            view = await sessions.spawn(asking(prompt=calls))
+            await until(lambda: sessions.get(view.id).state == "needs_you")
+            return [ask.tool for _, ask in sessions.approvals()]
+
+    assert run(scene()) == ["Edit"]
+
+
+def test_a_policy_file_that_cannot_be_read_starts_nothing(tmp_path):
+    policy = tmp_path / "home" / "config" / "policy.toml"
+    policy.parent.mkdir(parents=True)
+    policy.write_text("deny = 1")
+
+    async def scene():
+        async with registry(tmp_path) as sessions:
+            with pytest.raises(Fail) as refused:
+                await sessions.spawn(SCRIPTED)
+            return refused.value.code, sessions.list().sessions
+
+    assert run(scene()) == ("POLICY_INVALID", [])

@@ -87,7 +87,7 @@ class SessionRegistry:
         state: str | None = None,
         *,
         workspaces: Workspaces | None = None,
-        policy: Callable[[], Policy | None] = lambda: None,
+        policy: Callable[[], Policy] = starts.user_rules,
         find_adapter: starts.FindAdapter = starts.find_adapter,
         url: str = "",
         here: str | None = None,

@@ -19,7 +19,7 @@ from typing import Any, Final
 import msgspec
 
 from operable.gate.policy.pattern import ASK
-from operable.gate.policy.policy_file import load_policy
+from operable.gate.policy.policy_file import load_policy, load_tables
 from operable.gate.policy.rules import Policy
 from operable.host.agent_cli import AgentCliHandle, define_agent_cli
 from operable.host.launch.discover import Discovery
@@ -31,10 +31,12 @@ from operable.kernel.errors import Fail
 from operable.manifest.kinds.agent import AgentBinding
 from operable.manifest.loader import load
 from operable.serve.session.delegation import denied
+from operable.state.paths import policy_path
 
 TOKEN_VARIABLE: Final = "OPERABLE_SESSION_TOKEN"  # noqa: S105 - the name of a variable
 URL_VARIABLE: Final = "OPERABLE_SERVE_URL"
 _AGENT_FILE = "AGENT.md"
+_SESSION_CALLER = "session:"
 _AGENT_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _REQUEST_FILE = "spawn.json"
 
@@ -93,9 +95,22 @@ def load_agent(slug: str) -> AgentBinding:
     return load(path, kind="agent").as_(AgentBinding)
 
 
-def root_options(request: SpawnRequest, workspace: str, policy: Policy | None) -> StartOptions:
-    """What a root spawn chooses. Without rules of its own, everything is asked about."""
-    rules = policy or Policy(default=ASK)
+def user_rules() -> Policy:
+    """The rules of the user's policy file for sessions. What no rule decides is asked about: a daemon has people.
+
+    Fail not_found/POLICY_NOT_FOUND or validation/POLICY_INVALID: nothing starts under rules that cannot be read.
+    """
+    path = policy_path()
+    if path is None:
+        return Policy(default=ASK)
+    tables = load_tables(path)
+    rules = tables.policy_for(_SESSION_CALLER)
+    says_default = any(table.default is not None for table in tables.for_caller(_SESSION_CALLER))
+    return rules if says_default else replace(rules, default=ASK)
+
+
+def root_options(request: SpawnRequest, workspace: str, rules: Policy) -> StartOptions:
+    """What a root spawn chooses; `rules` are for one that names no file."""
     if request.policy is not None:
         if not os.path.isabs(request.policy):
             raise Fail(

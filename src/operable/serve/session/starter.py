@@ -49,7 +49,7 @@ class SessionStarter:
 
     homes: Registry
     workspaces: Workspaces
-    policy: Callable[[], Policy | None]
+    policy: Callable[[], Policy]
     find_adapter: starts.FindAdapter
     here: str
     url: str = ""
