@@ -217,7 +217,7 @@ class CallGate:
                 "CALL_UNANSWERED",
                 f"{call.tool} of {call.caller} needs a person's yes, and there was {given.reason}; nothing was run",
                 target=call.tool,
-                hint="a person answers with: operable inbox; a rule in policy.toml can allow it",
+                hint="a person answers with: operable inbox list; a rule in policy.toml can allow it",
             )
         reason = f": {given.reason}" if given.reason else ""
         return Fail(

@@ -63,7 +63,9 @@ def answer_question(ask_id: str, decision: Decision, root: str | None = None) ->
     for folder in _folders(root):
         if any(ask.id == ask_id for ask in pending_asks(folder)):
             return answer_ask(folder, ask_id, decision)
-    raise Fail("not_found", "NO_SUCH_ASK", "no such question is open", target=ask_id, hint="operable inbox")
+    raise Fail(
+        "not_found", "NO_SUCH_ASK", "no such question is open", target=ask_id, hint="operable inbox list"
+    )
 
 
 def _folders(root: str | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 Destructive commands, those that need the user's confirmation, and agents are off unless they were enabled. Whether a call
 runs is for the rules (`operable.gate`): without a policy file a person is asked about each call of these, at the client
-where it can ask one (elicitation), else in the queue that `operable inbox` shows. The argument `confirm` is what a model
+where it can ask one (elicitation), else in the queue of `operable inbox list`. The argument `confirm` is what a model
 says, and nothing more. With `read_only` nothing else is offered. Results are structured; what is too long for a model is
 one resource away.
 """

@@ -112,8 +112,13 @@ def resume_collection() -> None:
         _resume = None
 
 
+ending: "int | None" = None  # the exit status, once the process ends; for what is called at its exit
+
+
 def leave(exit_code: int) -> "NoReturn":
     """End the process."""
+    global ending  # noqa: PLW0603 - a fact of the process, known here only
+    ending = exit_code
     if "threading" in sys.modules:
         sys.modules["threading"]._shutdown()  # noqa: SLF001 - what the interpreter itself calls at exit
     if "atexit" in sys.modules:

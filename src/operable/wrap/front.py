@@ -12,6 +12,7 @@ from operable.kernel.errors import Fail
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import NoReturn
 
     from operable.tool.tool import Tool
@@ -31,11 +32,19 @@ shim_main({words})
 """
 
 
-def main(name: str, words: list[str]) -> NoReturn:
-    """Run one command line of a wrapped tool and end the process."""
+def main(
+    name: str, words: list[str], admit: Callable[[WrappedTool, list[str]], None] | None = None
+) -> NoReturn:
+    """Run one command line of a wrapped tool and end the process. `admit` raises Fail if it must not run."""
     tool = _loaded(name, words)
     tool.invocation = f"operable wrap {name}"
-    tool.main(_with_default(tool, tool.plan.default, words))
+    meant = _with_default(tool, tool.plan.default, words)
+    if admit is not None:
+        try:
+            admit(tool, meant)
+        except Fail as fail:
+            refuse(words, fail)
+    tool.main(meant)
 
 
 def shim_main(name: str, folder: str | None = None) -> NoReturn:

@@ -47,6 +47,7 @@ effect, seen = TABLE.effect, TABLE.seen
 RUN, RECORD = "cli/commands/test_run.py::test_", "cli/commands/test_record.py::test_"
 REPLAY, CHECK = "cli/commands/test_replay.py::test_", "cli/commands/test_check.py::test_"
 ENGINE, CHAT = "lint/test_engine.py::test_", "cli/commands/test_chat.py::test_"
+GATE = "cli/gate/test_commands.py::test_"
 MCP, APP = "serve/test_mcp.py::test_", "cli/commands/app/test_app.py::test_"
 
 
@@ -161,10 +162,25 @@ def _(place: Place) -> None:
     assert json.loads((place.work / "report.json").read_text())
 
 
+# -- the gate of every call
+
+seen("policy show", "--caller", by=GATE + "without_a_file_the_built_in_rules_are_shown")
+seen("policy test", "--caller", "--arg", "--command", "--effect", "--workspace", by=GATE + "a_call_is_tried_without_running_anything")  # fmt: skip
+seen("inbox answer", "--allow", "--deny", "--reason", "--digest", by=GATE + "questions_of_calls_are_listed_and_answered_several_at_once")  # fmt: skip
+seen(
+    "inbox answer",
+    "--option",
+    by=GATE + "a_question_of_an_agent_is_answered_with_one_of_its_options",
+)
+seen("audit list", "--workspace", "--after", "--calls", "--caller", by=GATE + "records_are_listed_by_caller_and_from_a_number_on")  # fmt: skip
+seen("audit verify", "--workspace", "--anchor", "--key", by=GATE + "records_are_listed_by_caller_and_from_a_number_on")  # fmt: skip
+
+
 # -- the catalogue, as a list and as a server
 
 seen("mcp", "--only", by=MCP + "how_a_command_of_an_application_is_used_is_told")
 seen("mcp", "--allow-destructive", by=MCP + "enabled_it_needs_a_yes_for_each_call")
+seen("mcp", "--read-only", by=MCP + "a_server_that_only_reads_offers_nothing_else")
 seen("mcp", "--http", "--host", by=MCP + "another_address_than_loopback_is_refused")
 seen("mcp", "--port", by="cli/test_start.py::test_a_port_that_is_none_is_the_callers_mistake")
 

@@ -7,7 +7,7 @@ a call without `confirm` is made as a dry run, and its answer shows the model ho
 
 Each call passes the gate of every call (`operable.gate`), as `agent:operable-agent`: the rules of the user's policy file
 come before every mode. What they leave to people was asked by the agent itself where its mode asks, else it waits in
-`operable inbox`.
+`operable inbox list`.
 
 Not offered: commands about the tool itself (schemas, completion), streams without an end, and applications whose content
 the user has not approved as it is now.

@@ -8,9 +8,10 @@ as it comes, its meta in ours, its events as they are, its verdict in our summar
 from __future__ import annotations
 
 import shlex
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from operable.app.admission import needs_confirmation
+from operable.app.admission import command_path, needs_confirmation
 from operable.app.invocation import TIMEOUT, call
 from operable.cli.app.events import AppEntry
 from operable.cli.app.packages import meant
@@ -18,9 +19,10 @@ from operable.cli.call.relay import Passing
 from operable.cli.call.verdicts import as_event, as_fields, closing_word, plain, speaks_for_itself
 from operable.kernel.errors import EX_OK
 from operable.kernel.visible import spelt_out
+from operable.state.paths import policy_path
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from operable.app.answers import Answer
     from operable.app.packages import Package
@@ -41,7 +43,9 @@ def called(relay: Relay, name: str, words: Sequence[str], *, workspace: str, con
         passing.take(chunk, events)
         return not passing.cut_short
 
-    answer = call(package, words, confirmed=confirmed, timeout=timeout, on_passage=passed)
+    with _admitted(relay, package, words, workspace) as close:
+        answer = call(package, words, confirmed=confirmed, timeout=timeout, on_passage=passed)
+        close("OK" if answer.ok else answer.failure(package.slug).code)
     if answer.verdict is not None:
         _conclude(relay, passing, answer, answer.verdict, package.slug)
         return
@@ -50,6 +54,21 @@ def called(relay: Relay, name: str, words: Sequence[str], *, workspace: str, con
             relay.show(answer.diagnostics)
         raise answer.failure(package.slug, debug=relay.debug)
     _tell(relay, answer, package.slug)
+
+
+@contextmanager
+def _admitted(
+    relay: Relay, package: Package, words: Sequence[str], workspace: str
+) -> Iterator[Callable[[str], None]]:
+    """The call on record, where the user has a policy file; gives what takes the code of its end."""
+    if policy_path() is None:
+        yield lambda _code: None
+        return
+    from operable.cli.gate.command_line import admitted
+
+    action = command_path(package, words)
+    with admitted("app", package.slug, words, action=action, workspace=workspace, relay=relay) as admission:
+        yield admission.close
 
 
 def _nothing() -> None:

@@ -3,8 +3,8 @@
 Over stdio unless `--http` is given: its input and output are then the protocol and nothing else. Every call is judged by the
 rules of `operable policy show`, and recorded in the audit chain of the workspace. Destructive commands, those that need
 confirmation, and agents are off unless `--allow-destructive`; then a person is asked about each call of one, at the client
-where it can ask, else in `operable inbox`, unless a rule decides. With `--read-only` only commands are served that change
-nothing. A cancelled call ends everything that it started.
+where it can ask, else in `operable inbox list`, unless a rule decides. With `--read-only` only commands are served that
+change nothing. A cancelled call ends everything that it started.
 
 With `--output jsonl` it lists the tools that it would serve, since stdout cannot be two protocols; with `--http` it gives
 one `mcp_serving` event and serves until it is stopped.

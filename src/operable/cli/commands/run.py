@@ -6,6 +6,8 @@ byte, except for its meta and summary; then our own `aoi:summary`, with the verd
 summary in that. The exit status follows the verdict: 0, the tool's own status when it failed, 65 for a stream that is
 none, 124 after `--timeout`, 130 when interrupted. Ctrl-C, SIGTERM and the deadline end the tool; every process that it
 started ends with it, also one that made a session of its own, and also after kill -9 of `operable run`.
+
+Where the user has a policy file, its rules are about these calls also, and they are recorded (`operable policy show`).
 """
 
 from __future__ import annotations
@@ -36,19 +38,25 @@ def run(
     tool: the program to call
     arguments: its arguments; --output jsonl is added when they choose no output
     """
+    from contextlib import ExitStack
+
     from operable.cli.call.relay import pass_on
     from operable.cli.call.words import adoption, call_options, machine_words
     from operable.run import call
+    from operable.state.paths import policy_path
 
-    with adoption() as looked_after:
+    with ExitStack() as stack:
+        admission = None
+        if policy_path() is not None:
+            from operable.cli.gate.command_line import admitted
+
+            admission = stack.enter_context(admitted("tool", tool, arguments, relay=relay))
+        looked_after = stack.enter_context(adoption())
         options = call_options(relay, [tool], judged)
-        pass_on(
-            call(machine_words([tool, *arguments], exact=judged.exact), **options),
-            relay,
-            [tool],
-            looked_after,
-            judged.env,
-        )
+        running = call(machine_words([tool, *arguments], exact=judged.exact), **options)
+        pass_on(running, relay, [tool], looked_after, judged.env)
+        if admission is not None:
+            admission.close(running.verdict.code)
 
 
 COMMAND = run

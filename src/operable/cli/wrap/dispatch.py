@@ -34,8 +34,13 @@ def call_wrapped(operable: Tool, words: list[str]) -> None:
         operable.main(["wrap", "--help", *before])
     if name.startswith("-"):
         return
+    from operable.state.paths import policy_path
     from operable.wrap.front import main
 
+    if policy_path() is not None:
+        from operable.cli.gate.command_line import admit_wrapped
+
+        main(name, [*before, *rest], admit_wrapped)
     main(name, [*before, *rest])
 
 

@@ -1,0 +1,1 @@
+"""The commands `operable audit …`, one file each: the file's name is the second word."""

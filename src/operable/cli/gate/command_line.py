@@ -1,0 +1,95 @@
+"""Calls of a person at the command line: free without a policy file, judged and recorded with one.
+
+`operable run`, `wrap` and `app call` look for the file (`operable.state.paths.policy_path`) and come here only if the user
+has one. A question of a rule is asked at the terminal where a person is at it, else it waits in `operable inbox list`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from operable.gate.approvals import Ask, Decision
+from operable.gate.call import CHANGE, DESTROY, READ, UNKNOWN, GatedCall, person
+from operable.gate.call_gate import CallAdmission, CallGate
+from operable.kernel.visible import spelt_out
+
+if TYPE_CHECKING:
+    from operable.tool import Relay
+    from operable.wrap.tools import WrappedTool
+
+_EFFECTS = {"read-only": READ, "changes": CHANGE, "destructive": DESTROY, "unknown": UNKNOWN}
+
+
+@contextmanager
+def admitted(
+    kind: str, name: str, words: Sequence[str], *, action: str = "", workspace: str = ".", relay: Relay
+) -> Iterator[CallAdmission]:
+    """A call of the user. Raises Fail if a rule, or the person who is asked, refuses it."""
+    by = person()
+
+    def ask(asked: Ask) -> Decision | None:
+        if not relay.person:
+            return None
+        question = f"{spelt_out(asked.command)}: {asked.why}. Run it? [y/N]"
+        said = relay.ask(question, hint="operable inbox list").strip().lower()
+        return Decision(said in ("y", "yes"), by=by.name, digest=asked.digest)
+
+    gate = CallGate()
+    call = _call(kind, name, action or _first(words), words, workspace)
+    try:
+        with gate.admit_now(call, on_ask=ask) as admission:
+            yield admission
+    finally:
+        gate.close()
+
+
+def admit_wrapped(tool: WrappedTool, words: list[str]) -> None:
+    """Let the words of a wrapped tool run; the end is recorded when the process ends. Raises Fail if they must not."""
+    import atexit
+
+    from operable.offer.action import declared_action
+    from operable.tool import process
+    from operable.tool.declaration import ALIAS, BUILT_IN
+    from operable.tool.discovery.capabilities import command_capabilities
+    from operable.tool.front import locate
+
+    found, rest = locate(tool, words)
+    command = tool.find(found) if found and found.removeprefix(ALIAS) not in BUILT_IN else None
+    if command is None or command.hidden:
+        return  # words about the tool itself, or none that it knows: nothing is run
+    effect = _EFFECTS[declared_action(command_capabilities(tool, command)).risk]
+    program = (os.path.basename(tool.plan.bin) or tool.name, *found.split(), *rest)
+    call = GatedCall(
+        person(), "wrap", tool.name, found, {"arguments": rest}, effect, os.path.realpath("."), program
+    )
+    gate = CallGate()
+    admission = gate.admit_now(call)
+
+    def end() -> None:
+        code = process.ending
+        admission.close("OK" if code == 0 else "CALL_FAILED" if code is None else f"EXIT_{code}")
+        gate.close()
+
+    atexit.register(end)
+
+
+def _call(kind: str, name: str, action: str, words: Sequence[str], workspace: str) -> GatedCall:
+    """What the words mean beside the command is for the tool to say, so its effect is not known."""
+    plain = os.path.basename(name.rstrip("/")) or name
+    return GatedCall(
+        person(),
+        kind,
+        plain,
+        action,
+        {"arguments": list(words)},
+        UNKNOWN,
+        os.path.realpath(workspace),
+        (plain, *words),
+    )
+
+
+def _first(words: Sequence[str]) -> str:
+    return next((word for word in words if not word.startswith("-")), "run")
