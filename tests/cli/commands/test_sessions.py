@@ -68,7 +68,10 @@ def test_following_goes_on_behind_a_number_and_stops_at_a_limit(scene):
     whole = sessions(scene, "--attach", "ses_a").results
     assert [each["id"] for each in whole] == list(range(1, len(whole) + 1))
     assert sessions(scene, "--attach", "ses_a", "--after", "2").results == whole[2:]
-    assert sessions(scene, "--attach", "ses_a", "--limit", "2").results == whole[:2]
+    first = sessions(scene, "--attach", "ses_a", "--limit", "2")
+    assert first.results == whole[:2]
+    rest = sessions(scene, "--attach", "ses_a", "--cursor", first.summary["next_cursor"])
+    assert rest.results == whole[2:]
     assert sessions(scene, "--attach", "nobody").summary["ok"] is False
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @command(
     limit=1000,
-    cursor=("started_at", "id"),
+    cursor="id",
     timeout=3600.0,  # a board that is watched may last
     columns=("id", "state", "agent", "label", "turns", "last_line"),
     examples=[
@@ -52,7 +52,7 @@ def sessions(
     from operable.cli.sessions.board import SessionBoard, attached, listed, watched
 
     if attach is not None:
-        return attached(attach, after, context)
+        return attached(attach, after if page.after is None else int(page.after), context)
     board = SessionBoard(workspace=workspace, state=state, search=search)
     return watched(board, context) if watch else listed(board, page.after)
 

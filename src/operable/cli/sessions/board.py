@@ -16,6 +16,7 @@ from operable.cli.sessions.events import ListedSession
 from operable.gate.approvals import Ask, Decision, answer_ask, pending_asks
 from operable.host.session.log_files import POLL_INTERVAL, FileCursor
 from operable.host.session.registry import ALIVE, Registry, SessionHome
+from operable.kernel.errors import Fail
 from operable.serve.session.view import Glances, SessionView, matches, view_of
 from operable.serve.session.workspaces import Workspaces
 from operable.tool import Context
@@ -59,11 +60,14 @@ class SessionBoard:
         return self._registry.session(session_id).folder
 
 
-def listed(board: SessionBoard, after: Any) -> Iterator[ListedSession]:
-    """Newest first; `after` is the last one of the page before."""
-    for view in board.look():
-        if after is None or [view.started_at, view.id] < list(after):
-            yield shown(view)
+def listed(board: SessionBoard, after: str | None) -> Iterator[ListedSession]:
+    """Newest first; `after` is the last one of the page before. Fail usage/CURSOR_INVALID if it was forgotten."""
+    views = board.look()
+    ids = [view.id for view in views]
+    if after is not None and after not in ids:
+        raise Fail("usage", "CURSOR_INVALID", "the session of the cursor is not there any more", target=after)
+    begin = 0 if after is None else ids.index(after) + 1
+    return map(shown, views[begin:])
 
 
 def watched(board: SessionBoard, context: Context) -> Iterator[ListedSession]:
