@@ -256,12 +256,12 @@ class Feed:
         """Encode a batch, and those that wait behind it, and write them to every reader that has all before them."""
         before = self.last_id
         shared = all(reader.projection is None for reader in self.readers)
-        messages = bytearray(self.projection.encode(records))
+        messages = self.projection.encode(records)
         while len(messages) < _WRITE and (more := self.source.take()):
             records = more if shared else [*records, *more]
             messages += self.projection.encode(more)
         self.last_id = records[-1].id
-        data = frame(bytes(messages))
+        data = frame(messages)
         self._window.append((before, data))
         self._window_size += len(data)
         while self._window_size > WINDOW and len(self._window) > 1:
