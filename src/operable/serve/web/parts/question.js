@@ -79,8 +79,8 @@ function answerBar(question) {
   const options = (question.options || []).filter((/** @type {any} */ option) => option.kind !== "allow_once" && !String(option.kind).startsWith("reject"));
   const needsName = (question.options || []).length && (question.options || []).filter((/** @type {any} */ option) => option.kind === "allow_once").length !== 1;
   return h("div", { class: "answer" },
-    needsName ? null : h("button", { class: "first", type: "button", data: { act: "allow" }, on: { click: () => run({ allowed: true }) } }, h("kbd", null, "a"), "Allow once"),
-    h("button", { class: "danger", type: "button", data: { act: "deny" }, on: { click: () => deny(question, run) } }, h("kbd", null, "d"), "Deny…"),
+    needsName ? null : h("button", { class: "first", type: "button", data: { act: "allow" }, on: { click: () => run({ allowed: true }) } }, h("kbd", { "aria-hidden": "true" }, "a"), "Allow once"),
+    h("button", { class: "danger", type: "button", data: { act: "deny" }, on: { click: () => deny(question, run) } }, h("kbd", { "aria-hidden": "true" }, "d"), "Deny…"),
     (question.alwaysCovers || []).map((/** @type {any} */ cover) =>
       h("button", { type: "button", data: { act: "while" }, title: cover.words, on: { click: () => run({ allowed: true, scope: cover.scope }) } }, `Allow while this session runs: ${cover.words}`)),
     (needsName ? question.options : options).map((/** @type {any} */ option) =>

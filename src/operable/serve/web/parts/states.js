@@ -19,7 +19,7 @@ export function problem(error) {
 }
 
 export function skeleton() {
-  return h("div", { "aria-busy": "true", "aria-label": "Loading" }, [1, 2, 3, 4].map(() => h("div", { class: "skeleton" })));
+  return h("div", { role: "status", "aria-busy": "true", "aria-label": "Loading" }, [1, 2, 3, 4].map(() => h("div", { class: "skeleton" })));
 }
 
 /** A state as sign and word. @param {string} state @param {boolean} [worded] */

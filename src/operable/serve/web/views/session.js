@@ -111,7 +111,7 @@ function open(root, params) {
     fill(composer, text, h("div", { class: "line" },
       h("button", { class: "first", type: "button", on: { click: () => void send(text, busy ? { queue: true } : {}) } }, busy ? "Queue" : "Send"),
       busy ? h("button", { type: "button", on: { click: () => void send(text, { interrupt: true }) } }, "Interrupt and send") : null,
-      busy ? h("button", { type: "button", class: "danger", on: { click: () => act("interrupt") } }, h("kbd", null, "."), "Interrupt") : null,
+      busy ? h("button", { type: "button", class: "danger", on: { click: () => act("interrupt") } }, h("kbd", { "aria-hidden": "true" }, "."), "Interrupt") : null,
       view.queued ? h("span", { class: "quiet" }, `${view.queued} queued`) : null));
     if (before && document.activeElement === document.body) text.focus();
   }

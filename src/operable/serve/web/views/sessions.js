@@ -17,7 +17,7 @@ function open(root) {
   const filter = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "Filter", "aria-label": "Filter sessions", on: { input: () => draw() } }));
   const errors = h("div");
   const groups = h("div");
-  root.append(h("div", { class: "head" }, h("h1", null, "Sessions"), filter, h("a", { class: "button end", href: "#/start" }, h("kbd", null, "n"), "Start a session")), errors, groups);
+  root.append(h("div", { class: "head" }, h("h1", null, "Sessions"), filter, h("a", { class: "button end", href: "#/start" }, h("kbd", { "aria-hidden": "true" }, "n"), "Start a session")), errors, groups);
   /** @type {Map<string, {head: HTMLElement, rows: HTMLElement}>} */
   const made = new Map();
   let chosen = "";
