@@ -64,11 +64,10 @@ class Ask(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     ] = ()  # places that it lists beside both; a yes does not let the host write there
     announced: tuple[dict[str, Any], ...] = ()  # what it said of the call before and does not ask about
     asked_at: int = 0  # milliseconds since 1970
-    # Of a call that no session makes (`operable.gate.call_gate`): who calls, from which folder, what it would run.
-    caller: str = ""
-    folder: str = ""
-    command: str = ""
-    effect: str = ""
+    caller: str = ""  # who makes a call that is not of a session (`operable.gate.call_gate`)
+    folder: str = ""  # the folder that such a call is made from
+    command: str = ""  # the command line that it would run
+    effect: str = ""  # read, change, destroy or unknown, as the owner of the called thing declares it
 
 
 class Decision(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):

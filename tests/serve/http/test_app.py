@@ -182,3 +182,24 @@ def test_a_signal_ends_it_and_the_next_one_has_the_same_token(tmp_path, number):
         daemon.process.wait(LIMIT)
         with serving(tmp_path / "home") as again:
             assert again.admin.token == daemon.admin.token
+
+
+@pytest.mark.parametrize(
+    "path", ["/catalog", "/flows", "/runs", "/policy", "/workspaces", "/metrics", "/lint", "/events"]
+)
+def test_a_token_of_one_workspace_reaches_nothing_that_is_of_all(daemon, path):
+    bound = daemon.token(f"bound-{path.strip('/')}", "read", "prompt", workspace="work")
+
+    answer = bound.get(path)
+
+    assert (answer.status, answer.code) == (403, "OTHER_WORKSPACE")
+    assert bound.get("/sessions").status == 200
+
+
+@pytest.mark.parametrize("choice", [{"policy": "/tmp/rules.toml"}, {"sandbox": "none"}])
+def test_only_an_admin_chooses_the_rules_or_the_sandbox_of_a_session(daemon, choice):
+    user = daemon.token(f"user-{next(iter(choice))}", "read", "prompt")
+
+    answer = user("POST", "/sessions/agent", {"adapter": "none", **choice})
+
+    assert (answer.status, answer.code) == (403, "SCOPE_MISSING")

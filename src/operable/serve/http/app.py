@@ -23,6 +23,10 @@ from operable.serve.http.route import HttpRoute, RouteCall, all_routes, read_bod
 BODY_TIMEOUT = 30.0  # seconds for the body of a request
 _NO_IDENTITY = HttpIdentity("none", "", frozenset())
 _JSON = "application/json"
+# The parts whose routes look at the workspace of a token, or show nothing of one. A token of a workspace reaches no other.
+_BY_WORKSPACE = frozenset(
+    {"access", "approvals", "audit", "events", "info", "logout", "openapi.json", "sessions", "web"}
+)
 
 
 def make_app(daemon: Daemon) -> Any:
@@ -64,6 +68,8 @@ async def _answer(daemon: Daemon, route: HttpRoute, request: Request) -> Any:
     if route.scope != "none":
         identity = _identify(daemon, request)
         identity.require(route.scope)
+        if route.tag not in _BY_WORKSPACE:
+            identity.require_workspace(None)
         if identity.kind == SESSION and not route.for_sessions:
             message = "a session of an agent may not use this route"
             raise Fail("authz", "SESSION_REFUSED", message, target=route.operation_id)

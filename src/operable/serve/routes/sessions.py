@@ -135,6 +135,10 @@ def _ids(tree: SessionTree) -> set[str]:
 
 async def spawn(call: RouteCall[NoQuery, SpawnRequest]) -> SessionView:
     caller = call.identity.name if call.identity.kind == SESSION else None
+    if caller is None and (call.body.policy is not None or call.body.sandbox is not None):
+        call.identity.require(
+            "admin"
+        )  # a caller that chooses the rules or the sandbox decides what is allowed
     if call.identity.workspace is not None:
         slug = call.identity.workspace
         if call.body.cwd is not None or call.body.ground not in (None, f"ws://workspaces/@me/{slug}"):

@@ -69,7 +69,7 @@ class WorkspaceList(msgspec.Struct, frozen=True):
             "WORKSPACE_NOT_FOUND",
             f"no workspace is registered as {slug!r}",
             target=slug,
-            hint="operable sessions --workspaces lists them",
+            hint="GET /workspaces of the daemon lists them",
         )
 
     def bucket(self, slug: str, path: str = "") -> str:

@@ -51,7 +51,7 @@ function made(agents, workspaces) {
     const { mode, model, sandbox, ...rest } = options?.value() || {};
     try {
       const view = await post("/sessions/agent", {
-        adapter: select.value, ground: place.value ? `ws://workspaces/@local/${place.value}` : undefined, prompt: prompt.value || undefined,
+        adapter: select.value, ground: place.value ? `ws://workspaces/@me/${place.value}` : undefined, prompt: prompt.value || undefined,
         label: label.value || undefined, worktree: worktree.checked || undefined, mode, model, sandbox, options: Object.keys(rest).length ? rest : undefined,
       });
       location.hash = `#/session/${part(view.id)}`;
