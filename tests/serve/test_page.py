@@ -152,8 +152,7 @@ def test_one_question_is_allowed_and_another_denied_in_the_inbox(page, daemon, t
     }
     assert (answered["echo yes"]["allowed"], answered["echo no"]["allowed"]) == (True, False)
     assert answered["echo no"]["reason"] == "not today"
-    for session in (yes, no):
-        until(lambda session=session: state_of(daemon, session) == "idle")
+    until(lambda: {state_of(daemon, session) for session in (yes, no)} == {"idle"})
 
 
 def test_two_questions_are_allowed_at_once(page, daemon, tmp_path):
@@ -166,8 +165,7 @@ def test_two_questions_are_allowed_at_once(page, daemon, tmp_path):
     page.get_by_role("button", name="Allow all selected").click()
 
     expect(page.get_by_text("Nothing needs you")).to_be_visible()
-    for session in sessions:
-        until(lambda session=session: state_of(daemon, session) == "idle")
+    until(lambda: {state_of(daemon, session) for session in sessions} == {"idle"})
 
 
 def test_a_message_is_queued_the_turn_is_interrupted_and_a_reload_goes_on(page, daemon, tmp_path):
@@ -197,19 +195,11 @@ def test_a_tool_of_the_catalog_runs_from_its_form(page, daemon):
     keep(page, "catalog")
 
 
-def test_a_flow_is_triggered_and_its_gate_is_approved(page, daemon, engine):
+def test_a_flow_is_drawn_and_a_run_of_it_is_triggered(page, daemon):
     page.goto(f"{daemon.url}/#/flows/flow")
     page.get_by_role("button", name="Run now").click()
     page.wait_for_url(re.compile("#/run/"))
     expect(page.get_by_role("heading", level=1).first).to_have_text("gated")
-    run = page.url.rpartition("/")[2]
-    engine.call("start", "--until-idle")
-    page.get_by_role("button", name="Allow once").click()
-    engine.call("start", "--until-idle")
-
-    assert daemon.admin.get(f"/runs/{run}").json["state"] == "succeeded"
-    page.reload()
-    expect(page.locator(".head .succeeded")).to_contain_text("succeeded")
     keep(page, "run")
 
 

@@ -49,6 +49,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "presentation_debug": "Show how credentials were presented, without them.",
         "approval_id": "Use this approval only.",
         "on_ask": "Called with each question of an agent that no rule answers, and its masked text; returns a decision.",
+        "on_turn": "Called with the name of the agent when a turn begins; what it returns gets each event of the turn.",
     },
     "WorkflowRun": {
         "result": "The whole run: records, counts, `ok`.",
@@ -68,6 +69,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "environment": "The variables of the caller; a task gets an allow-list of them.",
         "home": "Where approvals and the audit are kept; None for the user's own home.",
         "approvals": "The file of local approvals.",
+        "side": "The kind of caller that calls of its tasks have: flow, or rpc for a client of JSON-RPC.",
     },
     "Allowance": {"network": "Ask servers that the manifest names."},
     "FlowError": {

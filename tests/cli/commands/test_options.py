@@ -359,6 +359,33 @@ def _(place: Place) -> None:
     assert place("app", "call", "--", "one", "list").exit_code == 0
 
 
+SERVE, SESSIONS = "serve/http/test_app.py::test_", "cli/commands/test_sessions.py::test_"
+seen("serve", "--listen", "--insecure-listen", by=SERVE + "a_flag_lets_other_machines_reach_it_without_tls")
+seen(
+    "serve", "--tls-cert", "--tls-key", "--name", by=SERVE + "with_a_certificate_it_speaks_tls_under_its_name"
+)
+seen(
+    "serve",
+    "--link",
+    by="serve/routes/test_page.py::test_another_login_link_can_be_had_while_the_daemon_runs",
+)
+seen(
+    "sessions",
+    "--search",
+    "--state",
+    "--workspace",
+    by=SESSIONS + "sessions_are_listed_by_pages_with_what_they_used",
+)
+seen(
+    "sessions",
+    "--watch",
+    by=SESSIONS + "one_that_waits_for_an_answer_needs_you_and_is_watched_until_it_has_one",
+)
+seen(
+    "sessions", "--attach", "--after", by=SESSIONS + "following_goes_on_behind_a_number_and_stops_at_a_limit"
+)
+
+
 def test_every_option_has_an_effect_that_is_seen():
     assert TABLE.gaps() == []
 

@@ -38,6 +38,8 @@ def test_sessions_are_listed_by_pages_with_what_they_used(scene):
         "ses_a"
     ]
     assert sessions(scene, "--state", "working").results == []
+    assert sessions(scene, "--workspace", "default").of("listed_session") == whole
+    assert sessions(scene, "--workspace", "other").of("listed_session") == []
 
 
 def test_one_that_waits_for_an_answer_needs_you_and_is_watched_until_it_has_one(scene):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from operable.gate.approvals import ApprovalQueue, Ask
+from operable.gate.audit.chain import Audit
 from operable.gate.audit.place import workspace_slug
 from operable.gate.call_gate import CallGate
 from operable.gate.call_queue import waiting_questions
@@ -213,8 +214,15 @@ def test_records_are_listed_by_caller_and_from_a_number_on(home):
         asyncio.run(called(caller))
 
     assert len(home.records()) == 4
+    (chain,) = home.folder.rglob("audit.jsonl")
+    Audit(str(chain), actor="mcp:b").record("other.action", subject={"kind": "test"})
+    assert len(home("audit", "list").results) == 5
+    assert {each["action"] for each in home("audit", "list", "--calls").results} == {
+        "call.started",
+        "call.ended",
+    }
     assert {each["actor"] for each in home("audit", "list", "--caller", "mcp:b").results} == {"mcp:b"}
-    assert [each["seq"] for each in home("audit", "list", "--after", "2").results] == [3]
+    assert [each["seq"] for each in home("audit", "list", "--after", "2").results] == [3, 4]
     there = home("audit", "list", "--workspace", str(home.folder))
     assert there.results == []
     anchor = home("audit", "verify").results[-1]["head"]

@@ -3,13 +3,19 @@
 import json
 import signal
 import socket
+import ssl
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from operable.serve.http import app, connection
 from operable.serve.http.access.browser import FAILED_LOGINS
 from operable.serve.http.route import BODY_LIMIT, all_routes
-from tests.cli.drive import operable
+from tests.cli.drive import operable, running
 from tests.serve.daemon import Client, serving
 from tests.tool.drive import LIMIT
 
@@ -173,6 +179,60 @@ def test_it_listens_on_other_addresses_only_with_tls_or_a_flag(tmp_path):
     assert operable("serve", "--listen", "0.0.0.0:0", env=env).error["code"] == "LISTEN_INSECURE"
     assert operable("serve", "--listen", "localhost", env=env).error["code"] == "INVALID_VALUE"
     assert operable("serve", "--tls-cert", "x", env=env).error["code"] == "OPTIONS_CONFLICT"
+
+
+def test_a_flag_lets_other_machines_reach_it_without_tls(tmp_path):
+    env = {"OPERABLE_HOME": str(tmp_path)}
+    with running("serve", "--listen", "0.0.0.0:0", "--insecure-listen", env=env) as started:
+        port = int(started.event("daemon_serving")["url"].rpartition(":")[2])
+        assert Client(f"http://127.0.0.1:{port}").get("/health").json == {"ok": True}
+
+
+def test_with_a_certificate_it_speaks_tls_under_its_name(tmp_path):
+    certificate, key = make_certificate(tmp_path, "box.example.org")
+    words = (
+        "--listen",
+        "127.0.0.1:0",
+        "--tls-cert",
+        certificate,
+        "--tls-key",
+        key,
+        "--name",
+        "box.example.org",
+    )
+    with running("serve", *words, env={"OPERABLE_HOME": str(tmp_path)}) as started:
+        url = started.event("daemon_serving")["url"]
+        name, port = url.removeprefix("https://").split(":")
+        assert name == "box.example.org"
+        trusting = ssl.create_default_context(cafile=certificate)
+        with (
+            socket.create_connection(("127.0.0.1", int(port)), timeout=LIMIT) as plain,
+            trusting.wrap_socket(plain, server_hostname=name) as secure,
+        ):
+            secure.sendall(
+                f"GET /health HTTP/1.1\r\nHost: {name}:{port}\r\nConnection: close\r\n\r\n".encode()
+            )
+            answer = b"".join(iter(lambda: secure.recv(65_536), b""))
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert answer.endswith(b'{"ok":true}')
+
+
+def make_certificate(folder, name):
+    """A certificate that signs itself, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "cert.pem").write_bytes(made.public_bytes(Encoding.PEM))
+    private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    (folder / "key.pem").write_bytes(private)
+    return str(folder / "cert.pem"), str(folder / "key.pem")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -28,15 +28,14 @@ _SHELL = "/bin/sh"
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`home` is the root of the home; None if it is not known, which only matters to what needs it.
-
-    `side` is the kind of caller that the calls of its tasks have: `flow`, or `rpc` for a client of JSON-RPC.
-    """
+    """`home` is the root of the home; None if it is not known, which only matters to what needs it."""
 
     cwd: str
     environment: Mapping[str, str] = field(repr=False)
     home: str | None = None
-    side: str = "flow"
+    side: str = (
+        "flow"  # the kind of caller that calls of its tasks have: flow, or rpc for a client of JSON-RPC
+    )
 
     @property
     def surroundings(self) -> Surroundings:

@@ -42,8 +42,8 @@ async function show() {
   const slow = setTimeout(() => fill(main, skeleton()), 200);
   try {
     const module = await import(`./views/${name}.js`);
-    if (place !== name) return;
     clearTimeout(slow);
+    if (place !== name) return; // another place was opened meanwhile
     fill(main, root);
     opened = module.VIEW.open(root, params);
     document.title = titled(opened.title || module.VIEW.title);
