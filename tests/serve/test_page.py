@@ -195,11 +195,21 @@ def test_a_tool_of_the_catalog_runs_from_its_form(page, daemon):
     keep(page, "catalog")
 
 
-def test_a_flow_is_drawn_and_a_run_of_it_is_triggered(page, daemon):
+def test_a_flow_is_triggered_and_its_gate_is_approved(page, daemon, engine):
     page.goto(f"{daemon.url}/#/flows/flow")
     page.get_by_role("button", name="Run now").click()
     page.wait_for_url(re.compile("#/run/"))
     expect(page.get_by_role("heading", level=1).first).to_have_text("gated")
+    allow = page.get_by_role("button", name="Allow once")
+    expect(allow).to_be_visible()
+    engine.call("start", "--until-idle")  # the worker adds the files that the approval is for
+    page.reload()
+    allow.click()
+    until(lambda: not daemon.admin.get("/approvals").json["approvals"])
+    engine.call("start", "--until-idle")
+
+    page.reload()
+    expect(page.locator(".head .succeeded").first).to_contain_text("succeeded")
     keep(page, "run")
 
 

@@ -1,6 +1,6 @@
 // A question in full, and its answer. An answer is bound to the digest of what is shown here.
 
-import { ApiError, part, post } from "../api.js";
+import { ApiError, get, part, post } from "../api.js";
 import { h } from "../dom.js";
 import * as store from "../store.js";
 import { age, exact, folder, until } from "../words.js";
@@ -32,6 +32,7 @@ export function questionCard(question) {
   return h("article", { "aria-label": `Question of ${question.agent || question.source}` },
     h("div", { class: "line" }, h("h1", null, `${question.agent || question.source} · ${question.workspace || folder(question.folder)}`),
       h("span", { class: "quiet end", title: exact(question.askedAt) }, age(question.askedAt))),
+    question.isChanged ? h("p", { class: "needs_you", role: "alert" }, "● It changed since it was shown, and was not answered. Read it again.") : null,
     h("div", { class: isOpen ? "asked" : "" },
       h("p", null, isOpen ? `wants to ${verb(question)}` : [sign(question.allowed ? "allowed" : "denied", true), ` by ${question.answeredBy || "a rule"}`, question.reason ? `: ${question.reason}` : ""]),
       question.command ? h("pre", null, question.command) : null,
@@ -69,7 +70,7 @@ function fact(name, value) {
 /** @param {any} question */
 function answerBar(question) {
   const errors = h("div");
-  const run = (/** @type {any} */ decision) => answer(question, decision).catch((error) => errors.replaceChildren(problem(changed(error))));
+  const run = (/** @type {any} */ decision) => answer(question, decision).catch((error) => errors.replaceChildren(problem(error)));
   if (question.kind === "input" && question.schema) {
     const made = form(question.schema);
     return h("div", { class: "answer" }, made.element,
@@ -104,13 +105,14 @@ export async function answer(question, decision) {
     const view = await post(`/approvals/${part(question.id)}/answer`, { digest: question.digest, ...decision });
     store.keep("approvals", view);
   } catch (error) {
-    store.keep("approvals", question);
-    throw error;
+    const isChanged = error instanceof ApiError && error.code === "ASK_CHANGED";
+    store.keep("approvals", isChanged ? { ...(await asked(question)), isChanged } : question);
+    if (!isChanged) throw error;
   }
 }
 
-/** @param {any} error */
-function changed(error) {
-  if (error instanceof ApiError && error.code === "ASK_CHANGED") error.hint = "It changed since it was shown. Read it again, then answer.";
-  return error;
+/** The question as it is asked now. @param {any} question */
+async function asked(question) {
+  const { approvals } = await get("/approvals", { state: "waiting" });
+  return approvals.find((/** @type {any} */ each) => each.id === question.id) || question;
 }

@@ -39,7 +39,7 @@ function made(agents, workspaces) {
       const properties = { ...(about.start?.properties || {}) };
       const made = form({ properties, required: [] });
       options = made;
-      fill(details, h("p", { class: about.sandbox ? "" : "needs_you" }, about.sandbox ? `Sandbox: ${about.sandbox}` : "● No sandbox: it runs with all your rights."), made.element);
+      fill(details, h("p", { class: "quiet" }, `What confines it is in its manifest: operable agent show ${select.value}`), made.element);
     } catch (error) {
       fill(details, problem(error));
     }
