@@ -15,7 +15,7 @@ import time
 from operable.gate.approvals import Ask, Decision, answer_ask, pending_asks
 from operable.kernel.errors import Fail
 from operable.state.lock import create_locked, is_locked
-from operable.state.paths import make_private, make_state
+from operable.state.paths import make_private, make_state, state_path
 
 _ALIVE = "alive"
 _ANSWERS_FOR = 600.0  # seconds that an answer is kept, so that a late one learns that it is late
@@ -70,7 +70,9 @@ def answer_question(ask_id: str, decision: Decision, root: str | None = None) ->
 
 def _folders(root: str | None) -> list[str]:
     """The folders of processes that live. Those of dead ones are removed."""
-    place = make_state("gate") if root is None else root
+    place = state_path("gate") if root is None else root
+    if place is None:
+        return []
     try:
         names = sorted(os.listdir(place))
     except (FileNotFoundError, NotADirectoryError):

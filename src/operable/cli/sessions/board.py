@@ -216,7 +216,7 @@ def drawn(board: SessionBoard, height: int) -> Any:
             *(Text(cell(each), style=style) for each in (*row, str(tokens or ""), _news(board, view)))
         )
     clock = time.strftime("%H:%M:%S")
-    hint = "operable sessions --attach ID answers here, operable inbox everywhere. Ctrl-C ends this; the sessions go on."
+    hint = "Answer here with --attach ID, or from the inbox. Ctrl-C ends this; the sessions go on."
     return Group(Text(f"{clock}  {counts or 'no sessions'}\n"), table, Text(hint, style="dim"))
 
 

@@ -235,7 +235,7 @@ ROUTES = (
         "GET",
         "/catalog",
         "listCatalog",
-        "Everything operable on this machine.",
+        "Everything on this machine that can be called.",
         "read",
         list_catalog,
         CatalogList,

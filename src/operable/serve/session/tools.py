@@ -220,7 +220,7 @@ async def _respond(registry: SessionRegistry, caller: ToolCaller, given: Approva
             "MAY_NOT_APPROVE",
             "this caller does not speak for a person who may approve",
             target=given.ask_id,
-            hint="operable inbox, or a token with the scope approve",
+            hint="operable inbox list, or a token with the scope approve",
         )
     decision = Decision(
         given.allowed,

@@ -85,7 +85,7 @@ class OwnNames:
         """Raises Fail authz for a host or an origin that is not ours."""
         host = headers.get("host", "").lower()
         if _without_port(host) not in self._names:
-            hint = "operable serve --name says which other names this server has"
+            hint = "the option --name of the daemon gives it more names"
             raise Fail(
                 "authz", "HOST_NOT_OURS", "the request names another host", target=host[:100], hint=hint
             )
