@@ -129,7 +129,7 @@ BY_RUN: dict[str, tuple[Json, Json]] = {
 @requirement("agentcli:audit:policy")
 @pytest.mark.parametrize("why", BY_RUN)
 def test_what_a_run_refuses_is_recorded_too(tmp_path, why, monkeypatch):
-    monkeypatch.setattr("operable.flow.run.triggers.TIMEOUT", 0.5)
+    monkeypatch.setattr("operable.flow.run.triggers.TIMEOUT", 2.0)
     members, trigger = BY_RUN[why]
     by = caller(tmp_path)
     children = [

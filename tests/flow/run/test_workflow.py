@@ -82,7 +82,7 @@ def test_success_failure_and_conditions_decide_what_follows(tmp_path):
 
 @requirement("agentcli:run:bounded-conditions")
 def test_a_condition_that_cannot_be_decided_fails_its_task_and_the_others_go_on(tmp_path, monkeypatch):
-    monkeypatch.setattr("operable.flow.run.triggers.TIMEOUT", 0.5)
+    monkeypatch.setattr("operable.flow.run.triggers.TIMEOUT", 2.0)
     value = manifest(
         step("a", "printf '%060d' 0; echo x"),
         after("a", "evil", "touch ran", condition="regex:^(0+)+$"),
