@@ -18,6 +18,8 @@ from operable.engine.schedule.clock import Firing
 from operable.engine.store.database import open_database, prepare
 from operable.engine.store.questions import QuestionStore
 from operable.engine.store.runs import AttemptEnd, RunStore, RunTriggers, wall_clock
+from operable.engine.store.ticks import TickStore
+from operable.engine.store.work import WorkStore
 from tests.engine.manifests import definitions, manifest, task, text
 from tests.engine.postgres import PostgresServer, server_programs
 
@@ -59,9 +61,10 @@ def costs(store: RunStore, server: Callable[[], float]) -> Iterable[tuple[str, t
     *jobs, asking = definitions(document)
     body = text(document)
     manifests = {asking.manifest_digest: body}
+    ticks = TickStore(store.database, wall_clock)
     due = [(job, Firing((60,), 0, 60)) for job in jobs]
-    yield "tick, the first clock", timed(lambda _: store.fire(due, manifests), 1, COUNT)
-    yield "tick, every other clock", timed(lambda _: store.fire(due, manifests), 20, COUNT)
+    yield "tick, the first clock", timed(lambda _: ticks.fire(due, manifests), 1, COUNT)
+    yield "tick, every other clock", timed(lambda _: ticks.fire(due, manifests), 20, COUNT)
     runs = [store.request(jobs[n], RunCause.MANUAL, "seq", body) for n in range(COUNT)]
     yield "run: request", timed(lambda n: store.request(jobs[n], RunCause.MANUAL, "x", body), COUNT)
     yield "run: start", timed(lambda n: store.start_attempt(runs[n].run_id, 1, "w"), COUNT)
@@ -98,8 +101,8 @@ def server_time(server: PostgresServer) -> float:
 
 def poll(store: RunStore) -> None:
     """What every round of an idle worker asks of the store of runs."""
-    store.quiet_jobs()
-    store.look()
+    TickStore(store.database, wall_clock).quiet_jobs()
+    WorkStore(store.database, wall_clock).look()
 
 
 if __name__ == "__main__":

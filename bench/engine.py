@@ -25,6 +25,7 @@ from operable.engine.place import EnginePlace, engine_place
 from operable.engine.store.database import open_database, prepare
 from operable.engine.store.rows import Definition
 from operable.engine.store.runs import AttemptEnd, RunStore, RunTriggers, wall_clock
+from operable.engine.store.work import WorkStore
 from operable.flow.contracts import Surroundings
 from operable.flow.scheduler.backends import apply_to_store
 from operable.flow.scheduler.reconciliation import ApplyOptions
@@ -98,7 +99,7 @@ def due_at_once() -> Iterator[Row]:
         store, minute = RunStore(database, wall_clock), int(time.time()) // 60 * 60
         with database.transaction() as connection:
             rows = [(job, minute - 60, 0) for job in job_ids(place)]
-            connection.execute_many("INSERT INTO ticks VALUES (?, ?, ?)", rows)
+            connection.execute_many("INSERT INTO ticks (job_id, last_tick, missed) VALUES (?, ?, ?)", rows)
         with started(place):
             before = time.perf_counter()
             while True:
@@ -128,7 +129,7 @@ def growth() -> Iterator[Row]:
                 costs["run"][scale].append((time.process_time() - before) / _GROWTH_RUNS)
                 before = time.process_time()
                 for _ in range(10 * _GROWTH_RUNS):
-                    store.look()
+                    WorkStore(store.database, wall_clock).look()
                 costs["look"][scale].append((time.process_time() - before) / 10 / _GROWTH_RUNS)
         for store, _, _ in stores.values():
             store.database.close()

@@ -7,6 +7,8 @@
 - many: the same, 50 readers of 50 sessions.
 - latency: from the append of an event to its arrival at a reader, one event at a time; 99th percentile.
 - memory: of an idle reader, and of an idle session of a real daemon with a real agent process.
+- live: a real daemon with 200 live sessions, of which one agent sends a burst to 50 readers, of which 5 never read: CPU of
+  the daemon beyond that of the same burst with no reader, and the latency from the agent's write to the reader.
 """
 
 import asyncio
@@ -42,6 +44,8 @@ def main() -> int:
         return 0
     one, many = _ratio("one"), _ratio("many")
     latency = _measure("ours", "latency", 0, 1)["latency"]
+    live = _live()
+    relayed = one[2]
     idle = [_measure("ours", "one", 0, count)["rss"] for count in (10, 210)]
     sessions = [_sessions(count) for count in SESSIONS]
     each = (sessions[1][0] - sessions[0][0]) / (SESSIONS[1] - SESSIONS[0])
@@ -50,6 +54,12 @@ def main() -> int:
         [
             Row("delivery to 50 readers of one session / queue per client", one[0], TARGET, one[1]),
             Row("delivery to 50 readers of 50 sessions / queue per client", many[0], TARGET, many[1]),
+            Row(
+                "delivery by a daemon with 200 live sessions / queue per client",
+                live["delivery"] / relayed,
+                TARGET,
+                f"{live['delivery'] * 1e6:.1f} µs of CPU an event",
+            ),
             Row("an idle session / 60 kB", each / IDLE_LIMIT, 1.0, f"{each:,.0f} bytes"),
             Row(
                 "GET /sessions with 200 sessions / with 20",
@@ -60,17 +70,18 @@ def main() -> int:
         ]
     )
     print(f"p99 from append to arrival: {latency * 1000:.2f} ms")
+    print(f"p99 from an agent's write to a reader, 200 live sessions: {live['latency'] * 1000:.2f} ms")
     print(f"an idle reader: {(idle[1] - idle[0]) / 200:,.0f} bytes of the server")
     return status
 
 
-def _ratio(scene: str) -> tuple[float, str]:
+def _ratio(scene: str) -> tuple[float, str, float]:
     """CPU per event, ours over the reference, both without what the burst costs by itself."""
     ours = _measure("ours", scene, EVENTS, READERS)["cpu"] - _measure("ours", scene, EVENTS, 0)["cpu"]
     count = REFERENCE_EVENTS[scene]
     queue = _measure("queue", scene, count, READERS)["cpu"] - _measure("queue", scene, count, 0)["cpu"]
     note = f"{ours / EVENTS * 1e6:.1f} µs of CPU an event here, {queue / count * 1e6:.0f} there"
-    return (ours / EVENTS) / (queue / count), note
+    return (ours / EVENTS) / (queue / count), note, queue / count
 
 
 def _measure(side: str, scene: str, events: int, readers: int) -> dict[str, float]:
@@ -282,38 +293,154 @@ Waits.
 """
 
 
+# What it is asked: `burst N` sends N pieces of text at once, `tick N` one each few milliseconds with the time in it.
+BUSY = rf"""#!{sys.executable} -IS
+import json, sys, time
+if "--version" in sys.argv:
+    print("1.0.0")
+    sys.exit()
+def say(**message):
+    sys.stdout.write(json.dumps({{"jsonrpc": "2.0", **message}}) + "\n")
+def piece(text):
+    content = {{"type": "text", "text": text}}
+    update = {{"sessionUpdate": "agent_message_chunk", "content": content}}
+    say(method="session/update", params={{"sessionId": "s", "update": update}})
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        say(id=asked["id"], result={{"protocolVersion": 1, "agentCapabilities": {{}}, "authMethods": []}})
+    elif asked.get("method") == "session/new":
+        say(id=asked["id"], result={{"sessionId": "s"}})
+    elif asked.get("method") == "session/prompt":
+        kind, count = asked["params"]["prompt"][0]["text"].split()
+        for number in range(int(count)):
+            if kind == "tick":
+                time.sleep(0.004)
+                piece(f"at {{time.clock_gettime(time.CLOCK_MONOTONIC)}} now")
+                sys.stdout.flush()
+            else:
+                piece(f"piece {{number}} of an answer")
+        say(id=asked["id"], result={{"stopReason": "end_turn"}})
+    sys.stdout.flush()
+"""
+
+
+def _add_agent(home: str, name: str, text: str) -> None:
+    folder = Path(home) / "config" / "agents" / name
+    folder.mkdir(parents=True)
+    program = folder / name
+    program.write_text(text)
+    program.chmod(0o755)
+    check = {"cmd": f"{program} --version", "parse": r"(\d+\.\d+\.\d+)", "range": ">=1.0.0"}
+    given = {
+        "name": name,
+        "id": name,
+        "description": "Waits.",
+        "version": "1.0.0",
+        "bin": str(program),
+        "install": [{"method": "vendored", "path": name}],
+        "version_check": check,
+        "sandbox": {"provider": "local", "config": {}},
+        "protocol": "acp",
+        "acp": "./ACP.md",
+    }
+    (folder / "AGENT-CLI.md").write_text(f"---\n{json.dumps(given, indent=1)}\n---\nWaits.\n")
+    (folder / "ACP.md").write_text(ACP)
+
+
+def _started(daemon: Any, home: str, name: str) -> str:
+    answer = daemon.admin("POST", "/sessions/agent", {"adapter": name, "cwd": f"{home}/work"})
+    assert answer.status == 201, answer
+    session_id: str = answer.json["id"]
+    return session_id
+
+
+def _live() -> dict[str, float]:
+    """CPU seconds of a daemon to deliver one event of a burst to 50 readers, with 200 live sessions; and its latency."""
+    from tests.serve.daemon import serving
+
+    with tempfile.TemporaryDirectory() as home:
+        _add_agent(home, "tiny", TINY)
+        _add_agent(home, "busy", BUSY)
+        (Path(home) / "work").mkdir()
+        with serving(Path(home)) as daemon:
+            for _ in range(SESSIONS[1] - 1):
+                _started(daemon, home, "tiny")
+            path = f"/sessions/{_started(daemon, home, 'busy')}"
+            alone = _burst(daemon, path, 0)
+            read = _burst(daemon, path, READERS)
+            latencies = _ticks(daemon, path)
+            daemon.process.terminate()
+            daemon.process.wait(_WAIT)
+    p99 = sorted(latencies)[int(len(latencies) * 0.99)]
+    return {"delivery": max(0.0, read - alone) / EVENTS, "latency": p99}
+
+
+def _burst(daemon: Any, path: str, readers: int) -> float:
+    """CPU seconds of the daemon for one burst. The readers that read get all of it, in order."""
+    first = daemon.admin.get(path).json["lastId"] + 1
+    sockets = [_following(daemon, path, first - 1) for _ in range(readers)]
+    live = sockets[: max(0, readers - STALLED)]
+    before = _cpu(daemon.process.pid)
+    assert daemon.admin("POST", f"{path}/prompt", {"prompt": f"burst {EVENTS}"}).status == 200
+    received = {each: bytearray() for each in live}
+    with selectors.DefaultSelector() as selector:
+        for each in live:
+            selector.register(each, selectors.EVENT_READ)
+        waiting = set(live)
+        ends = time.monotonic() + _WAIT
+        while waiting:
+            assert time.monotonic() < ends, "the readers did not get everything"
+            for key, _ in selector.select(1):
+                chosen: Any = key.fileobj
+                received[chosen] += chosen.recv(1 << 20)
+                if b"event: turn-end" in received[chosen][-4096:]:
+                    waiting.discard(chosen)
+                    selector.unregister(chosen)
+    while daemon.admin.get(path).json["state"] != "idle":
+        time.sleep(0.05)
+    spent = _cpu(daemon.process.pid) - before
+    for data in received.values():
+        ids = [int(number) for number in re.findall(rb"^id: (\d+)$", bytes(data), re.MULTILINE)]
+        assert ids == list(range(first, first + len(ids))), "an event is missing, or not in its place"
+        assert data.count(b"event: text-delta") == EVENTS
+    for each in sockets:
+        each.close()
+    return spent
+
+
+def _following(daemon: Any, path: str, after: int) -> socket.socket:
+    made = socket.create_connection((daemon.admin.host, daemon.admin.port), timeout=_WAIT)
+    head = f"GET {path}/stream?typed=1&after={after} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    made.sendall(f"{head}Authorization: Bearer {daemon.admin.token}\r\n\r\n".encode())
+    made.recv(1)
+    made.setblocking(False)
+    return made
+
+
+def _ticks(daemon: Any, path: str) -> list[float]:
+    found: list[float] = []
+    last = daemon.admin.get(path).json["lastId"]
+    with daemon.admin.stream(f"{path}/stream?typed=1&after={last}") as stream:
+        daemon.admin("POST", f"{path}/prompt", {"prompt": f"tick {LATENCIES}"})
+        while len(found) < LATENCIES:
+            said = stream.message()
+            now = time.clock_gettime(time.CLOCK_MONOTONIC)
+            if said.event == "text-delta":
+                found.append(now - float(said.data["text"].split()[1]))
+    return found
+
+
 def _sessions(count: int) -> tuple[float, float]:
     """Resident bytes of a daemon with so many idle sessions, and CPU seconds of one list of them."""
     from tests.serve.daemon import serving
 
     with tempfile.TemporaryDirectory() as home:
-        folder = Path(home) / "config" / "agents" / "tiny"
-        folder.mkdir(parents=True)
-        (folder / "tiny").write_text(TINY)
-        (folder / "tiny").chmod(0o755)
-        given = {
-            "name": "tiny",
-            "id": "tiny",
-            "description": "Waits.",
-            "version": "1.0.0",
-            "bin": str(folder / "tiny"),
-            "install": [{"method": "vendored", "path": "tiny"}],
-            "version_check": {
-                "cmd": f"{folder / 'tiny'} --version",
-                "parse": r"(\d+\.\d+\.\d+)",
-                "range": ">=1.0.0",
-            },
-            "sandbox": {"provider": "local", "config": {}},
-            "protocol": "acp",
-            "acp": "./ACP.md",
-        }
-        (folder / "AGENT-CLI.md").write_text(f"---\n{json.dumps(given, indent=1)}\n---\nWaits.\n")
-        (folder / "ACP.md").write_text(ACP)
+        _add_agent(home, "tiny", TINY)
         (Path(home) / "work").mkdir()
         with serving(Path(home)) as daemon:
             for _ in range(count):
-                answer = daemon.admin("POST", "/sessions/agent", {"adapter": "tiny", "cwd": f"{home}/work"})
-                assert answer.status == 201, answer
+                _started(daemon, home, "tiny")
             daemon.admin.get("/sessions?limit=1000")
             before = _cpu(daemon.process.pid)
             for _ in range(10):

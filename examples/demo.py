@@ -1,280 +1,294 @@
-"""The main job of Operable in one minute, on a note store that is thrown away afterwards. `./dev demo` runs it.
+"""The main job of Operable in one minute: an agent asks, a rule denies, a person approves, a flow runs, the audit verifies.
 
-Every command line that is shown is the one that is run, by /bin/sh, and what it prints is what is shown, shortened to the
-width of the terminal. A step that does not behave as described ends the demonstration with status 1. Nothing is written
-outside of a temporary directory, and nothing leaves the machine.
+`./dev demo` runs it. It starts `operable serve` in a throw-away home, with the agent that comes with Operable, a scripted
+model in the place of a real one, the example tool (outline), the example app (examples/todo-app) and a flow. It
+prints a link to the page and opens nothing; who has no browser answers in the terminal. Without a terminal it answers by
+itself. Nothing is written outside of a temporary directory, nothing leaves the machine, and no process is left behind.
+
+  ./dev demo            the main job
+  ./dev demo --script   a tour of the commands of one tool
 """
 
+import contextlib
 import json
 import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
-# A step takes a tenth of a second; one that takes this long hangs.
-STEP_TIMEOUT = 60
-# As much of an answer as fits beside its explanation.
-MOST_LINES = 9
-LONGEST_VALUE = 44
-# Fields of long events that say the same each time; `…` stands for them.
-ALWAYS = ("tool_version", "aoi_version", "schema_name", "schema_version", "trace_id", "elapsed_ms")
-NOTHING = (None, 0, False, "")
-NOTES = (
-    ("Agents read streams", "An agent reads one event at a time.", "work"),
-    ("Agents need limits", "A page for an agent, and a cursor for the next.", "work"),
-    ("Agents retry", "A key makes the retry of an agent safe.", "work"),
-    ("Old draft", "To be deleted.", "drafts"),
-    ("Older draft", "To be deleted as well.", "drafts"),
-)
+import tour
+from daemon_client import DaemonClient, mortal, start_daemon
+from show import Show
 
-
-class Answer(NamedTuple):
-    """What a command printed on stdout, and the last of its lines as JSON where that is what it is."""
-
-    text: str
-    last: dict[str, Any]
+HERE = Path(__file__).resolve().parent
+POLICY = """\
+deny = [{ pattern = "execute:rm *", reason = "agents delete nothing" }]
+ask = [{ pattern = "execute:outline create *", reason = "a person reads a note before it is kept" }]
+allow = ["kind:read", "app/todo-app/add"]
+"""
+# What the scripted model says and calls: a real one decides this by itself.
+MESSAGE = """script:
+say I clean up first. Then I write down what we decided.
+call Bash {"command": "rm -rf old-notes"}
+call Bash {"command": "outline create 'Ship on Friday' --body 'Decided with the team.' --folder decisions"}
+say I did what I was allowed to do."""
+PATIENCE = 600  # seconds that the demonstration waits for a person; a question ends by itself before that
+LIMIT = 60  # seconds for everything that needs no person
+_LOOK = 0.2
 
 
-class Show:
-    """Runs commands in the throw-away directory and shows them to a person."""
+class Demo:
+    """The daemon, what it shows, and who answers: a person in the page or at the terminal, or the demonstration itself."""
 
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
-        tools = os.path.dirname(os.path.abspath(sys.executable))
-        self._environment = {
-            "PATH": os.pathsep.join([tools, os.environ.get("PATH", os.defpath)]),
-            "HOME": directory,
-            "OUTLINE_HOME": os.path.join(directory, "notes"),
-            "OPERABLE_HOME": os.path.join(directory, "state"),
-            "LC_ALL": "C.UTF-8",
-            "NO_COLOR": "1",
+    def __init__(self, show: Show, daemon: DaemonClient, *, attended: bool) -> None:
+        self.show = show
+        self.daemon = daemon
+        self.attended = attended
+
+    def run(self) -> None:
+        self.session()
+        self.flow()
+        self.audit()
+
+    def session(self) -> None:
+        self.show.chapter(
+            "An agent works, and asks",
+            "The task of operable-agent: clean up, and take a note. policy.toml says what it may do.",
+        )
+        body = {
+            "adapter": "operable-agent",
+            "cwd": self.show.directory,
+            "label": "take a note",
+            "options": {"provider": "offline"},
+            "prompt": MESSAGE,
         }
-        terminal = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-        self._colour = terminal and not os.environ.get("NO_COLOR")
-        self._width = min(shutil.get_terminal_size((100, 24)).columns, 120)
-        self._number = 0
+        session = self.daemon.call("POST", "/sessions/agent", body)["id"]
+        seen = 0
+        for _ in self._waits("the agent"):
+            page = self.daemon.call("GET", f"/sessions/{session}/events?after={seen}")
+            for record in page["events"]:
+                self._tell(record["event"])
+                if record["event"]["type"] == "turn-end":
+                    return
+            seen = page["last_id"]
+            self._answer(session)
 
-    def chapter(self, title: str, why: str) -> None:
-        self._number += 1
-        print(f"\n{self._styled(f'{self._number}. {title}', '1')}")
-        self._say(why)
+    def _tell(self, event: dict[str, Any]) -> None:
+        """The events that matter here; the page has all of them."""
+        kind = event["type"]
+        if kind == "text-delta":
+            self.show.line("agent ", event["text"])
+        elif kind == "tool-call":
+            self.show.line("agent ", f"wants to run  {event['arguments']['command']}")
+        elif kind == "tool-result":
+            denied = event.get("denied")
+            mark, style = ("✗ denied ", "31") if denied else ("✓ done   ", "32")
+            self.show.line(mark, str(event["result"]).strip().partition("\n")[0], style)
 
-    def why(self, sentence: str) -> None:
-        print()
-        self._say(sentence)
+    def _answer(self, source: str) -> None:
+        """If a question of this session or run waits, it gets its answer before this returns."""
+        waiting = self._questions(source)
+        if not waiting:
+            return
+        question = waiting[0]
+        self.show.line(
+            "● asks   ", f"{question.get('command') or question['text']}   ({question['why']})", "33"
+        )
+        if not self.attended:
+            self.show.why("No person is at a terminal here, so the demonstration answers by itself.")
+            self.show.run("operable inbox list")
+            self.show.run(f"operable inbox answer {question['id']} --allow")
+            self._until(lambda: not self._questions(source), "the answer")
+            return
+        self.show.why("Answer it in the page, or here: y allows it, n denies it.")
+        for _ in self._waits("an answer", PATIENCE):
+            word = typed()
+            if word[:1].lower() in ("y", "n"):
+                answer = {"allowed": word[0].lower() == "y", "digest": question["digest"]}
+                with contextlib.suppress(DaemonClient.Refused):  # the page was quicker
+                    self.daemon.call("POST", f"/approvals/{question['id']}/answer", answer)
+            if not self._questions(source):
+                break
+        known = self.daemon.call("GET", "/approvals?state=answered")["approvals"]
+        ended = next((each for each in known if each["id"] == question["id"]), {})
+        self.show.line(
+            "✓ answer ",
+            f"{'allowed' if ended.get('allowed') else 'denied'} by {ended.get('answeredBy')}",
+            "32",
+        )
 
-    def run(self, line: str, *, status: int = 0, shows: str = "") -> Answer:
-        """Run one line of shell, show what it prints, and stop unless it ends with `status` and shows this text."""
-        print(f"\n   {self._styled(f'$ {line}', '36')}")
+    def _questions(self, source: str) -> list[dict[str, Any]]:
+        """Those of a run can be answered as soon as a worker has read the files that the approval is for."""
+        found = self.daemon.call("GET", "/approvals")["approvals"]
+        own = [each for each in found if each["sourceId"] == source]
+        return [each for each in own if each["source"] != "run" or each["arguments"] is not None]
+
+    def flow(self) -> None:
+        self.show.chapter(
+            "A flow runs on the engine",
+            "Its first task uses the tool, and waits for an approval. The second uses the app, once that has ended.",
+        )
+        with self._worker():
+            self.show.run("operable flow apply evening.json")
+            jobs = {job["taskId"]: job["id"] for job in self.daemon.call("GET", "/flows/evening")["jobs"]}
+            run = self.daemon.call("POST", f"/jobs/{jobs['backup']}/trigger", {})["id"]
+            self.show.line("● flow   ", "evening/backup was triggered")
+            for _ in self._waits("the flow", PATIENCE):
+                self._answer(run)
+                if self._is_over(run):
+                    break
+        self.show.run("operable engine runs")
+        self.show.run("operable app call todo-app list")
+
+    def _is_over(self, run: str) -> bool:
+        """The second task runs only after the first one has succeeded."""
+        runs = self.daemon.call("GET", "/runs")["runs"]
+        first = next(each for each in runs if each["id"] == run)
+        second = next((each for each in runs if each["name"] == "Remind"), None)
+        if first["state"] != "succeeded":
+            return "endedAt" in first
+        return second is not None and "endedAt" in second
+
+    @contextlib.contextmanager
+    def _worker(self) -> Iterator[None]:
+        worker = subprocess.Popen(
+            mortal("operable", "engine", "start", "--output", "jsonl"),
+            cwd=self.show.directory,
+            env=self.show.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         try:
-            ended = subprocess.run(
-                ["/bin/sh", "-c", line],
-                cwd=self._directory,
-                env=self._environment,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=STEP_TIMEOUT,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            self.stop(f"this did not end within {STEP_TIMEOUT} s")
-        self._print(ended.stdout + ended.stderr)
-        if ended.returncode:
-            print(self._styled(f"   (exit status {ended.returncode})", "2"))
-        if ended.returncode != status:
-            self.stop(f"this ended with {ended.returncode}, not with {status}")
-        if shows not in ended.stdout + ended.stderr:
-            self.stop(f"this should have shown {shows!r}")
-        lines = ended.stdout.splitlines()
-        last = json.loads(lines[-1]) if lines and lines[-1].startswith("{") else {}
-        return Answer(ended.stdout, last)
+            yield
+        finally:
+            end(worker)
 
-    def write(self, name: str, text: str) -> None:
-        Path(self._directory, name).write_text(text, "utf-8")
+    def audit(self) -> None:
+        self.show.chapter(
+            "Nothing of it is lost, and nothing can be changed unnoticed",
+            "Each call was written down before it was made, each record sealed with the one before it.",
+        )
+        self.show.run("operable audit list")
+        self.show.run("operable audit verify", shows="True")
 
-    def stop(self, reason: str) -> NoReturn:
-        print(f"\n   This is not what should happen: {reason}.", flush=True)
-        sys.exit(1)
+    def _waits(self, what: str, limit: float = LIMIT) -> Iterator[None]:
+        ends = time.monotonic() + limit
+        while time.monotonic() < ends:
+            yield
+            time.sleep(_LOOK)
+        self.show.stop(f"{what} did not come within {limit:g} s")
 
-    def _say(self, sentence: str) -> None:
-        for line in textwrap.wrap(sentence, self._width - 3):
-            print(f"   {line}")
-
-    def _print(self, text: str) -> None:
-        lines = text.splitlines()
-        shown = lines if len(lines) <= MOST_LINES + 1 else lines[:MOST_LINES]
-        for line in shown:
-            for part in shortened(line, self._width - 3):
-                print(f"   {part}")
-        if len(lines) > len(shown):
-            print(self._styled(f"   … and {len(lines) - len(shown)} lines more", "2"))
-
-    def _styled(self, text: str, style: str) -> str:
-        return f"\x1b[{style}m{text}\x1b[0m" if self._colour else text
+    def _until(self, condition: Callable[[], bool], what: str) -> None:
+        for _ in self._waits(what):
+            if condition():
+                return
 
 
-def shortened(line: str, room: int) -> list[str]:
-    """A line that fits: of an event the main fields, on two lines if need be; of anything else the beginning."""
-    if len(line) > room and line.startswith('{"type":'):
-        line = _telling(json.loads(line))
-        end = line.rfind(",", 0, room) + 1
-        if len(line) > room and end:
-            return [line[:end], *shortened(f"  {line[end:]}", room)]
-    return [line if len(line) <= room else f"{line[: room - 1]}…"]
+def typed() -> str:
+    """A line that was typed by now, or nothing."""
+    ready, _, _ = select.select([sys.stdin], [], [], 0)
+    return sys.stdin.readline().strip() if ready else ""
 
 
-def _telling(event: dict[str, Any]) -> str:
-    parts: list[str] = []
-    for name, value in event.items():
-        if name in ALWAYS or (name not in ("ok", "count", "truncated") and value in NOTHING):
-            if parts[-1] != "…":
-                parts.append("…")
-            continue
-        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        if len(text) > LONGEST_VALUE:
-            text = f"{text[:LONGEST_VALUE]}…" + ('"' if isinstance(value, str) else "")
-        parts.append(f'"{name}":{text}')
-    return "{" + ",".join(parts) + "}"
+def end(process: subprocess.Popen[bytes]) -> None:
+    process.terminate()
+    try:
+        process.wait(LIMIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
-def ready(show: Show) -> None:
-    show.chapter(
-        "Is everything there?",
-        "Every tool has a doctor, a schema and capabilities. They need no credentials and no network.",
+def prepare(show: Show) -> None:
+    """The tool, the app, the flow and the rules, in the throw-away home."""
+    folder = Path(show.directory)
+    config = folder / "state" / "config"
+    (config / "tools").mkdir(parents=True)
+    (config / "policy.toml").write_text(POLICY)
+    outline = shutil.which("outline", path=show.environment["PATH"])
+    (config / "tools" / "outline").symlink_to(outline or "outline")
+    shutil.copytree(
+        HERE / "todo-app", folder / "apps" / "todo-app", ignore=shutil.ignore_patterns("state", "__pycache__")
     )
-    show.run("outline doctor", shows="database")
-    show.run("outline capabilities --output json", shows='"commands":')
-
-
-def writing(show: Show) -> None:
-    show.chapter(
-        "Take notes in",
-        "A command that changes things shows its plan first. The whole input is checked before the first effect.",
-    )
-    lines = (json.dumps({"title": title, "body": body, "folder": folder}) for title, body, folder in NOTES)
-    show.write("notes.jsonl", "\n".join(lines) + "\n")
-    show.run("outline import --input-jsonl notes.jsonl --dry-run", shows="would create")
-    show.run("outline import --input-jsonl notes.jsonl", shows="Agents retry")
-    show.write("bad.jsonl", '{"title":"Good"}\n{"titel":"A slip"}\n')
-    show.run("outline import --input-jsonl bad.jsonl", status=65, shows="unknown field titel")
-
-
-def searching(show: Show) -> None:
-    show.chapter(
-        "Search, for people and for machines",
-        "People get a table. Programs get one JSON event per line: who speaks, the hits, how it ended.",
-    )
-    show.run("outline search agent", shows="Agents read streams")
-    page = show.run("outline search agent --limit 2 --output jsonl", shows='"truncated":true')
-    show.why("There is more than the limit allows. The cursor in the summary goes on where the page ended.")
-    rest = show.run(
-        f"outline search agent --limit 2 --cursor {page.last['next_cursor']} --output jsonl",
-        shows='"truncated":false',
-    )
-    if '"rank":3' not in rest.text:
-        show.stop("the second page does not begin where the first one ended")
-    show.why("A slip is answered in the same form, with the nearest name as a hint.")
-    show.run("outline serach agent --output jsonl", status=64, shows="did you mean outline search?")
-
-
-def deleting(show: Show) -> None:
-    show.chapter(
-        "Delete, safely",
-        "Without a confirmation nothing happens. A dry run gives the plan, and a digest that stands for it.",
-    )
-    show.run("outline delete --folder drafts --output jsonl", status=64, shows="CONFIRMATION_REQUIRED")
-    plan = show.run("outline delete --folder drafts --dry-run --output jsonl", shows="plan_digest")
-    show.why(
-        "Meanwhile another process adds a note to that folder. The plan is no longer the one that was confirmed."
-    )
-    show.run("outline create 'Precious' --folder drafts", shows="Precious")
-    digest = plan.last["plan_digest"]
-    refused = show.run(
-        f"outline delete --folder drafts --confirm {digest} --output jsonl", status=65, shows="PLAN_CHANGED"
-    )
-    if '"type":"deleted"' in refused.text:
-        show.stop("something was deleted that was not confirmed")
-    show.why("The count is a second way to say what you expect.")
-    show.run("outline delete --folder drafts --confirm-count 3", shows="Precious")
-
-
-def retrying(show: Show) -> None:
-    show.chapter(
-        "Retry without fear",
-        "The same key a second time: the recorded answer comes back, and nothing is done again.",
-    )
-    first = show.run(
-        "outline create 'Invoice' --idempotency-key order-17 --output jsonl", shows='"type":"created"'
-    )
-    again = show.run(
-        "outline create 'Invoice' --idempotency-key order-17 --output jsonl", shows='"replayed":true'
-    )
-    if first.text.splitlines()[1] != again.text.splitlines()[1]:
-        show.stop("the second answer is another one")
-    show.run(
-        "outline create 'Other' --idempotency-key order-17", status=65, shows="was used for another call"
+    (folder / "old-notes").mkdir()
+    variables = {name: show.environment[name] for name in ("OPERABLE_HOME", "OUTLINE_HOME")}
+    shell = {"session_target": "shell"}
+    backup = {
+        "id": "backup",
+        "name": "Back up",
+        "target": shell,
+        "shell": {"program": "outline", "args": ["export", "--output", "jsonl"], "env": variables},
+        "schedule": {"cron": "0 18 * * *"},
+        "approval": {"policy": "manual"},
+    }
+    remind = {
+        "id": "remind",
+        "name": "Remind",
+        "target": shell,
+        "shell": {
+            "program": "operable",
+            "args": ["app", "call", "todo-app", "add", "--", "Try the backup"],
+            "env": variables,
+            "cwd": show.directory,
+        },
+        "trigger": {"parent": "backup", "on": "success"},
+    }
+    flow = {"version": "0.2", "workflows": [{"id": "evening", "name": "Evening", "tasks": [backup, remind]}]}
+    (folder / "evening.json").write_text(json.dumps(flow, indent=2))
+    subprocess.run(
+        ["operable", "app", "approve", "todo-app"],
+        cwd=folder,
+        env=show.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=LIMIT,
+        check=True,
     )
 
 
-def piping(show: Show) -> None:
-    show.chapter(
-        "Connect tools", "Each stage gets a verdict of its own. The whole is ok only if every stage is."
-    )
-    show.run(
-        "operable pipe -- outline export ::: outline import --input-jsonl - --on-conflict skip",
-        shows="outline  2      success",
-    )
-
-
-def judging(show: Show) -> None:
-    show.chapter(
-        "Believe no stream that was cut",
-        "Every complete answer ends with a summary. Without its last line, a stream looks fine to a shell.",
-    )
-    show.run("outline export --output jsonl > whole.jsonl")
-    show.run("operable check whole.jsonl", shows="success")
-    show.run("sed '$d' whole.jsonl | operable check", status=65, shows="incomplete")
-    show.why("A program that prints prose and ends with 0 is not a success either.")
-    show.run("operable run -- echo 'All done!'", status=65, shows="is not JSON")
-
-
-def replaying(show: Show) -> None:
-    show.chapter(
-        "Record it, and play it back as a fake tool",
-        "The same bytes, the same pace, the same end; secrets are masked. For tests and for bug reports.",
-    )
-    show.run("operable record -o search.cassette -- outline search limits", shows="success")
-    show.run("operable replay search.cassette --no-wait | operable check", shows="success")
-
-
-def comparing(show: Show) -> None:
-    show.chapter(
-        "Find out what breaks, before others do",
-        "The contract of the last release, compared with the present one. The exit status is for your build.",
-    )
-    show.run("mkdir contract && outline schema --output json > contract/schema.json")
-    show.run("operable diff contract outline", shows="compatible")
-    show.run('sed -i.bak \'s/"title":{/"heading":{/\' contract/schema.json')
-    show.run("operable diff contract outline", status=65, shows="breaking")
-
-
-CHAPTERS = (ready, writing, searching, deleting, retrying, piping, judging, replaying, comparing)
+def interrupted(signal_number: int, _frame: object) -> NoReturn:
+    raise SystemExit(128 + signal_number)
 
 
 def main() -> None:
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that is not UTF-8
-    print("Operable: one contract between agents and command lines.")
-    print("What you see is run now, on a note store (examples/outline) that is thrown away at the end.")
-    with tempfile.TemporaryDirectory(prefix="operable-demo-") as directory:
+    if "--script" in sys.argv[1:]:
+        tour.main()
+        return
+    attended = sys.stdin is not None and sys.stdin.isatty()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, interrupted)
+    print("Operable: one contract between agents, tools, applications and flows.")
+    print("All of it runs now, offline, in a folder that is thrown away at the end.")
+    with tempfile.TemporaryDirectory(prefix="operable-demo-", ignore_cleanup_errors=True) as directory:
         show = Show(directory)
-        for chapter in CHAPTERS:
-            chapter(show)
-    print("\nThat was it. Write such a tool in five minutes: docs/learn/first-tool.md")
+        os.environ["PATH"] = show.environment["PATH"]
+        began = time.monotonic()
+        show.line("…", "a home with rules, the example tool, app and flow")
+        prepare(show)
+        show.line("…", "operable serve")
+        with start_daemon(show.directory, show.environment) as daemon:
+            show.line("✓", f"ready after {time.monotonic() - began:.1f} s", "32")
+            link = daemon.call("POST", "/logins", {})["url"]
+            show.why("The page shows all that follows. The link logs one browser in, once:")
+            show.line(" ", link, "1")
+            Demo(show, daemon, attended=attended).run()
+            if attended:
+                show.why(
+                    "That was it. The page stays until you press Enter; try the keys i, s, f, c and ? there."
+                )
+                sys.stdin.readline()
+    print(
+        "\nNothing is left of it. Next: docs/guides/serve.md, and ./dev demo --script for what a tool can do."
+    )
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from operable.flow.run.options import ExecOptions
 from operable.host.session.log import SessionLog
 from operable.host.session.log_files import read_log
 from operable.host.session.registry import Registry, SessionMeta
+from operable.host.session.session_requests import is_taken, put_request
 from operable.kernel.errors import Fail
 from operable.testing.cassettes import AgentCassette, save
 from operable.wire.events import TextDelta
@@ -38,6 +39,7 @@ from tests.cli.agents import Scene, steps
 from tests.engine.manifests import definitions, manifest, task, text
 from tests.flow.disks import fill, free, take_names
 from tests.host.session.test_client_methods import call, methods
+from tests.serve.full_disk import SCENES as DAEMON
 
 LONG = "x" * 20_000  # more than what is left of the last page of a file
 
@@ -66,6 +68,21 @@ def keep_sessions(disk: str) -> None:
     assert [each.meta.label for each in registry.sessions()] == ["before"]
     home.save(label="after")
     assert [each.meta.label for each in registry.sessions()] == ["after"]
+
+
+def ask_a_session(disk: str) -> None:
+    registry = Registry(os.path.join(disk, "agents"))
+    home = registry.create(SessionMeta("ses_1", "hermes", "work", "/work"))
+    fill(disk)
+    take_names(disk)
+
+    assert refused(lambda: put_request(home.folder, "kill")) == ("io", "STATE_UNWRITABLE", True)
+    assert is_taken(home.folder)
+
+    free(disk)
+    assert os.listdir(home.folder) == ["meta.json"]
+    put_request(home.folder, "kill")
+    assert not is_taken(home.folder)
 
 
 def own_a_session(disk: str) -> None:
@@ -306,6 +323,7 @@ def announce_an_end(disk: str) -> None:
 SCENES = {
     "cassette": save_a_cassette,
     "registry": keep_sessions,
+    "session request": ask_a_session,
     "owner": own_a_session,
     "log": append_to_a_log,
     "segment": begin_a_segment,
@@ -317,6 +335,7 @@ SCENES = {
     "output": keep_an_output,
     "attempt": lose_an_attempt,
     "delivery": announce_an_end,
+    **DAEMON,
 }
 
 if __name__ == "__main__":

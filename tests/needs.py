@@ -4,7 +4,8 @@ A test says `@pytest.mark.needs("rg")`, a benchmark module `NEEDS = ("rg", "jq")
 what the files of that directory declare and this machine lacks, when it can: as root, with apt-get. What it cannot install
 is not an error here: tests/conftest.py then skips the tests concerned and says so at the end.
 
-What Debian does not have may be in a wheel: it goes once per machine into `operable-test-programs` of the user's cache.
+What Debian does not have may be in a wheel or in a package of npm: it goes once per machine into
+`operable-test-programs` of the user's cache.
 """
 
 import ast
@@ -28,6 +29,7 @@ PACKAGES = {
     "curl": "curl",
     "dbus-daemon": "dbus-daemon",
     "docker": "docker.io",
+    "eslint": "",
     "fish": "fish",
     "flock": "util-linux",
     "gh": "gh",
@@ -36,24 +38,36 @@ PACKAGES = {
     "gpg": "gnupg",
     "grep": "grep",
     "ip": "iproute2",
+    "jest": "",
     "journalctl": "systemd",
     "jq": "jq",
     "kubectl": "kubernetes-client",
     "lsblk": "util-linux",
+    "mkfs.ext4": "e2fsprogs",
     "node": "nodejs",
+    "make": "make",
     "npm": "npm",
     "nsenter": "util-linux",
     "pass": "pass",
     "pg_ctlcluster": "postgresql",
+    "pnpm": "",
+    "psql": "postgresql-client",
     "restic": "restic",
     "rg": "ripgrep",
+    "ruby": "ruby",
     "setpriv": "util-linux",
     "sqlite3": "sqlite3",
+    "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
+    "sshd": "openssh-server",
     "systemctl": "systemd",
+    "tar": "tar",
     "temporal": "",
     "terraform": "",
+    "tmux": "tmux",
+    "tsc": "",
     "unshare": "util-linux",
+    "uv": "",
     "zsh": "zsh",
 }
 # program -> the wheel that has it, with its digests. Temporal's own release, packed by another project (44 MB): building it
@@ -67,6 +81,10 @@ WHEELS = {
         "--hash=sha256:75849182c7ca75372585b6b33e003d0bc10ebedf166c8382b3c9226cf6c3c9cc",
     )
 }
+# Programs of the development environment itself.
+OWN = ("uv",)
+# program -> the package of npm that has it; no script of a package runs.
+NODE = {"eslint": "eslint@9.39.5", "jest": "jest@30.5.2", "pnpm": "pnpm@9.15.9", "tsc": "typescript@7.0.2"}
 # Read when this module is loaded: the tests give themselves another HOME.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "operable-test-programs"
 # A mirror that does not answer must not cost more than this; the tests concerned are then skipped, with the reason.
@@ -80,11 +98,17 @@ def missing(name: str) -> str | None:
     origin = f"Debian package {package}" if package else "Debian has no package of it"
     if name in WHEELS:
         origin = f"wheel {WHEELS[name][0]}"
+    elif name in NODE:
+        origin = f"npm package {NODE[name]}"
     return None if shutil.which(path_of(name)) else f"{name} is not installed ({origin})"
 
 
 def path_of(name: str) -> str:
-    """What to start a program with: its name, or the file that came with a wheel."""
+    """What to start a program with: its name, or the file that came with a wheel or a package of npm."""
+    if name in OWN:
+        return str(Path(sys.executable).parent / name)
+    if name in NODE:
+        return str(CACHE / NODE[name] / "node_modules" / ".bin" / name)
     return str(CACHE / WHEELS[name][0] / "bin" / name) if name in WHEELS else name
 
 
@@ -136,28 +160,41 @@ def install(packages: list[str]) -> None:
 def install_wheel(name: str) -> None:
     """Unpack a wheel into the cache. It appears whole, or not at all."""
     package = WHEELS[name][0]
-    print(f"[needs] installing {package}", file=sys.stderr, flush=True)
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as folder:
         pins = Path(folder, "pins")
         pins.write_text(" ".join(WHEELS[name]) + "\n", "utf-8")
         words = f"install --quiet --no-input --no-deps --require-hashes --target {folder}/whole -r {pins}"
-        try:
-            subprocess.run(
-                [sys.executable, "-m", "pip", *words.split()],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                timeout=INSTALL_TIMEOUT,
-                check=True,
-            )
-            os.rename(f"{folder}/whole", CACHE / package)
-        except subprocess.TimeoutExpired:
-            print(f"[needs] {package} took longer than {INSTALL_TIMEOUT} s", file=sys.stderr)
-        except subprocess.CalledProcessError as error:
-            print(f"[needs] {package} cannot be installed: {error.stderr.strip()[-300:]}", file=sys.stderr)
-        except OSError as error:  # another run was faster
-            print(f"[needs] {package}: {error}", file=sys.stderr)
+        _unpack([sys.executable, "-m", "pip", *words.split()], folder, package)
+
+
+def install_node(name: str) -> None:
+    """The same with a package of npm and all that it needs."""
+    package = NODE[name]
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+        words = f"install --silent --no-fund --no-audit --ignore-scripts --prefix {folder}/whole {package}"
+        _unpack(["npm", *words.split()], folder, package)
+
+
+def _unpack(argv: list[str], folder: str, package: str) -> None:
+    print(f"[needs] installing {package}", file=sys.stderr, flush=True)
+    try:
+        subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=INSTALL_TIMEOUT,
+            check=True,
+        )
+        os.rename(f"{folder}/whole", CACHE / package)
+    except subprocess.TimeoutExpired:
+        print(f"[needs] {package} took longer than {INSTALL_TIMEOUT} s", file=sys.stderr)
+    except subprocess.CalledProcessError as error:
+        print(f"[needs] {package} cannot be installed: {error.stderr.strip()[-300:]}", file=sys.stderr)
+    except OSError as error:  # another run was faster
+        print(f"[needs] {package}: {error}", file=sys.stderr)
 
 
 if __name__ == "__main__":
@@ -167,3 +204,6 @@ if __name__ == "__main__":
     for name in sorted(wanted & WHEELS.keys()):
         if missing(name):
             install_wheel(name)
+    for name in sorted(wanted & NODE.keys()):
+        if missing(name):
+            install_node(name)

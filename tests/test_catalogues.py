@@ -27,6 +27,7 @@ CATALOGUES = {
     "flow/operations": "OPERATION",
     "flow/proofs": "PROOF",
     "flow/targets": "TARGET",
+    "frameworks": "FRAMEWORK",
     "host/arms": "ARM",
     "host/continuations": "CONTINUATION",
     "host/importers": "IMPORTER",

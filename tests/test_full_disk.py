@@ -17,6 +17,7 @@ from tests.app.making import made
 from tests.canary.scene import Scene
 from tests.cli import agents as cli_agents
 from tests.cli.drive import PROGRAM
+from tests.distribution.test_signature import private_key
 from tests.flow.disks import with_disk
 from tests.full_disk_scenes import SCENES
 from tests.host.launch.making import program, server
@@ -39,9 +40,12 @@ DURABLE = {
 WRITERS = {
     "agent.session.store": "tests/agent/test_surroundings.py::test_a_full_disk_is_told_once_and_the_conversation_goes_on",
     "cli.agent.drafts": "case: import",
+    "cli.terminal.entry": "tests/cli/terminal/test_entry.py::test_a_full_disk_costs_the_history_and_nothing_else",
+    "cli.app.packages": "case: signature",
     "engine.backends.dbos": "scene: engine",
     "engine.place": "scene: engine",
     "engine.worker.attempt": "scene: output",
+    "examples.outline.doctor": "memory",
     "flow.approve.store": "tests/flow/approve/test_local_approvals.py::test_a_full_disk_leaves_no_half_of_a_record",
     "flow.audit.log": "tests/flow/audit/test_log.py::test_a_full_disk_is_an_error_and_leaves_the_chain_whole",
     "flow.home": "tests/cli/commands/flow/test_durability.py::test_what_cannot_be_written_is_an_error_and_leaves_everything_as_it_was",
@@ -52,15 +56,17 @@ WRITERS = {
     "host.launch.ledger": "case: session",
     "host.installers.download": "case: install",
     "host.session.registry": "scene: registry",
+    "host.session.session_requests": "scene: session request",
     "host.secrets.file": "case: secret",
     "lint.report": "tests/cli/lint/test_session.py::test_a_full_disk_leaves_the_old_file_whole_and_the_other_reports_written",
     "run.cassette": "case: recording",
-    "serve.daemon": "no case yet: where the daemon listens; a file that cannot be written ends the start",
-    "serve.http.access.tokens": "no case yet: the file is replaced as a whole before a token is given",
+    "serve.daemon": "scene: daemon",
+    "serve.hooks": "scene: hook key",
+    "serve.http.access.tokens": "scene: daemon tokens",
     "serve.mcp_transports": "case: token",
-    "serve.session.prompt_queue": "no case yet: the file is replaced as a whole before a prompt counts as queued",
-    "serve.session.spawn": "no case yet: what a session was started with, before its process",
-    "serve.session.workspaces": "no case yet: the file is replaced as a whole",
+    "serve.session.prompt_queue": "scene: prompt queue",
+    "serve.session.spawn": "scene: spawn request",
+    "serve.session.workspaces": "scene: workspaces",
     "testing.cassettes": "scene: cassette",
     "tool.run.idempotency": "case: keyed",
     "wrap.author.verification": "case: verify",
@@ -81,9 +87,14 @@ PLAIN = {
     "agent.front": "standard error",
     "cli.engine.service": "the log of a detached worker: its runs are in the store",
     "agent.secrecy": "memory of this process",
+    "cli.terminal.checkpoint": "tests/cli/terminal/test_checkpoint.py::test_a_full_disk_means_no_undo_and_says_so",
     "state.database": "scene: runs",
     "engine.worker.deliveries": "scene: delivery",
     "engine.store.transitions": "a state of a run, in a transaction of the store",
+    "examples.outline.transaction": "tests/examples/outline/test_importing.py::test_a_full_disk_stops_an_import_and_leaves_the_store_as_it_was",
+    "distribution.fetch": "a package that is looked at, in a temporary folder",
+    "distribution.folder": "case: added app",
+    "distribution.installation": "a package that is looked at, in a temporary folder",
     "flow.run.credentials": "tests/cli/commands/flow/test_durability.py::test_a_credential_that_finds_no_room_is_an_error_and_the_task_does_not_run",
     "flow.trust.policy.evaluator": "a pipe",
     "host.launch.fetch": "case: download",
@@ -234,6 +245,8 @@ def cases(tmp_path: Path, address: str) -> dict[str, Case]:
     agents.user("large", bin="parrot", install=[large], version_check=check)
     (cwd / "settings.json").write_text(SETTINGS)
     (cwd / "answers.json").write_text(json.dumps({"key": "k" * 400_000}))
+    (cwd / "key").write_bytes(private_key())
+    (cwd / "key").chmod(0o600)
     (tmp_path / "site").mkdir()
     adapter(tmp_path / "site")
     (tmp_path / "wrapper").mkdir()
@@ -260,13 +273,28 @@ def cases(tmp_path: Path, address: str) -> dict[str, Case]:
         "secret": Case(["agent", "setup", "parrot", "--answers", "answers.json"], "SETUP_FAILED", 74, "some room", before=[*owned, [PROGRAM, "agent", "install", "parrot"]]),
         "install": Case(["agent", "install", "fetched"], "INSTALL_FAILED", 74, "some room", before=[*owned, [PROGRAM, "agent", "list"]]),
         "download": Case(["agent", "install", "large"], "INSTALL_FAILED", 74, "some room", before=[*owned, [PROGRAM, "agent", "list"]]),
+        "added wrapper": Case(["wrap", "add", str(wrapper.path), "--confirm"], "CANNOT_WRITE", 73),
+        "added app": Case(["app", "add", str(made(cwd / "apps" / "added")), "--confirm"], "CANNOT_WRITE", 73),
+        "signature": Case(["app", "sign", "DISK/signed", "--key", str(cwd / "key")], "CANNOT_WRITE", 73, before=[["cp", "-r", str(made(cwd / "apps" / "signed")), "DISK"]]),
         "keyed": Case(["init", "app", "keyed", "--idempotency-key", "k"], "STATE_DIRECTORY_UNUSABLE", 74),
     }  # fmt: skip
 
 
 NAMES = [
     *("recording", "consent", "session", "manifest consent", "adapter", "state folder", "import"),
-    *("import again", "new app", "new wrapper", "token", "verify", "secret", "install", "download", "keyed"),
+    *(
+        "import again",
+        "new app",
+        "new wrapper",
+        "token",
+        "verify",
+        "secret",
+        "install",
+        "download",
+        "added wrapper",
+        "added app",
+    ),
+    *("signature", "keyed"),
 ]
 
 

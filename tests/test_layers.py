@@ -53,6 +53,17 @@ def test_every_sans_io_package_is_under_the_contract():
     assert sorted(forbidden["source_modules"]) == sorted(f"operable.{name}" for name in present)
 
 
+def test_the_map_draws_the_layers_of_the_contract():
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    section = (ROOT / "ARCHITECTURE.md").read_text("utf-8").partition("## The layers")[2]
+    drawing = section.split("```")[1].removeprefix("text")
+
+    assert [" ".join(layer.split()) for layer in drawing.split(" > ")] == layers
+
+
 @pytest.mark.parametrize("package", ["kernel", "tool"])
 def test_nothing_outside_the_standard_library_is_imported_by_loading(package):
     foreign = {

@@ -17,7 +17,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 # Made at run time from what the system reports; the word stands for all of them.
 ERRNO = "errno name"
 # Functions that pass on a code which was listed where it was made: of a recorded error, of another tool, of a verdict.
-_PASS_ON = {"_as_fail", "foreign_error", "failure"}
+_PASS_ON = {"_as_fail", "foreign_error", "failure", "reason_of"}
 
 
 class Failure(NamedTuple):
@@ -72,13 +72,22 @@ class _Constants(ast.NodeTransformer):
 def _of_module(tree: ast.Module, place: str) -> Iterator[Failure]:
     tree = _Constants(tree).visit(tree)
     calls = list(_calls(tree, None))
-    for call, function in calls:
-        if _callee(call) != "Fail" or len(call.args) < 3:
+    for each, function in calls:
+        call = _as_fail_call(each)
+        if call is None or len(call.args) < 3:
             continue
         if function is not None and function.name in _PASS_ON:
             continue
         for scope in _scopes(call.args[:2], function, calls):
             yield from _of_call(call, scope, place)
+
+
+def _as_fail_call(call: ast.Call) -> ast.Call | None:
+    """`Fail(category, …)`; `Fail.__init__(self, category, …)` of a class of errors is the same."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="Fail"), attr="__init__"), args=[_, *args]):
+            return ast.Call(call.func, args, call.keywords)
+    return call if _callee(call) == "Fail" else None
 
 
 def _of_call(call: ast.Call, scope: _Scope, place: str) -> Iterator[Failure]:

@@ -21,8 +21,7 @@ TESTS = Path(__file__).parents[1] / "tests"
 def evidence() -> dict[str, list[str]]:
     """Requirement id -> the tests that name it, as `wire/test_aoi.py::test_name`."""
     found = defaultdict(list)
-    examples = TESTS.parent.glob("examples/*/tests/test_*.py")
-    for path in sorted([*TESTS.rglob("test_*.py"), *examples]):
+    for path in sorted(TESTS.rglob("test_*.py")):
         text = path.read_text("utf-8")
         # Two of three files name none; to parse a file costs a hundred times as much as to search it.
         for requirement_id, test in _named_in(ast.parse(text)) if "requirement(" in text else ():

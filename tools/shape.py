@@ -24,6 +24,8 @@ SOURCE = ROOT / "src"
 RATCHET = ROOT / "tools" / "shape.toml"
 # Of `style.md`: a folder of more gets rooms, a smaller module with one caller belongs to its caller.
 FOLDER_LIMIT, SMALL = 20, 100
+# Tools of their own that users copy: they use the public API alone, and share no code and no names with the product.
+EXAMPLES = "operable/examples"
 # The nodes that imports and mechanisms are recognised by: one in five.
 TELLING = (ast.Call, ast.ClassDef, ast.Compare, ast.Dict, ast.Import, ast.ImportFrom, ast.Subscript)
 # An entry of a catalogue is named by what a contract or another program calls it, and only its catalogue loads it.
@@ -59,6 +61,8 @@ def read(source: Path) -> dict[str, Module]:
     """Every module below a folder of sources, by its dotted name."""
     trees = {}
     for path in sorted(source.rglob("*.py")):
+        if path.is_relative_to(source / EXAMPLES):
+            continue
         parts = path.relative_to(source).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         text = path.read_text("utf-8")

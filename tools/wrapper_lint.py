@@ -41,7 +41,14 @@ def search_path() -> str:
 
     The linter gives each call a home of its own, in which `rustup` would find no compiler to choose.
     """
-    folders = [str(BIN), os.environ.get("PATH", os.defpath)]
+    from tests.needs import NODE, path_of
+
+    # Behind everything else: what is on PATH itself comes first.
+    folders = [
+        str(BIN),
+        os.environ.get("PATH", os.defpath),
+        *(str(Path(path_of(name)).parent) for name in NODE),
+    ]
     if rustc := shutil.which("rustc"):
         sysroot = subprocess.run(
             [rustc, "--print", "sysroot"], check=False, capture_output=True, text=True, timeout=TIMEOUT

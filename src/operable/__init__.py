@@ -81,6 +81,21 @@ class _Bytecode(SourceFileLoader):
         return super().get_code(fullname) if code is None else code
 
 
+class _Absent:
+    """Behind every other finder: says which extra has a package that code of ours imports and nothing else knows."""
+
+    @staticmethod
+    def find_spec(
+        name: str, _path: "Sequence[str] | None" = None, _target: "ModuleType | None" = None
+    ) -> "ModuleSpec | None":
+        if not name.startswith("operable"):
+            extras = __import__("operable.kernel.extras", fromlist=["refuse_missing"])
+            extras.refuse_missing(name, sys._getframe(1))  # noqa: SLF001 - who imports is on the stack only
+        return None
+
+
+sys.meta_path.append(_Absent)
+
 try:
     from _frozen_importlib_external import MAGIC_NUMBER, PathFinder
     from _imp import _fix_co_filename  # type: ignore[attr-defined]  # typeshed leaves it out

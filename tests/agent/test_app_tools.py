@@ -28,16 +28,24 @@ def test_every_documented_command_is_a_tool(tmp_path: Path) -> None:
     assert list(tools) == [
         "todo_usage", "todo_list", "todo_get", "todo_remove", "todo_item", "todo_item_add", "todo_item_remove",
     ]  # fmt: skip
-    assert [name for name, tool in tools.items() if tool.always_ask] == ["todo_remove", "todo_item_remove"]
+    # The words of `item` may reach `item remove`.
+    assert [name for name, tool in tools.items() if tool.always_ask] == [
+        "todo_remove", "todo_item", "todo_item_remove",
+    ]  # fmt: skip
     assert "## Commands" in tools["todo_usage"].run({}, scene(tmp_path)).output
     answer = tools["todo_item_add"].run({"arguments": ["milk; rm -rf /"]}, scene(tmp_path))
     assert answer.ok
-    assert [json.loads(line) for line in answer.output.splitlines()][:3] == ["item", "add", "milk; rm -rf /"]
+    (document,) = map(json.loads, answer.output.splitlines())
+    assert document["words"] == ["item", "add", "milk; rm -rf /"]
 
 
-def test_a_command_that_wants_a_confirmation_is_not_reached_by_another(tmp_path: Path) -> None:
+def test_a_command_that_wants_a_confirmation_is_reached_only_by_those_that_are_always_asked_about(
+    tmp_path: Path,
+) -> None:
     tools = _tools(tmp_path)
-    assert not tools["todo_item"].run({"arguments": ["--force", "remove"]}, scene(tmp_path)).ok
+    assert (
+        tools["todo_item"].run({"arguments": ["--force", "remove"]}, scene(tmp_path)).ok
+    )  # whoever runs it was asked
     assert tools["todo_item_remove"].run({}, scene(tmp_path)).ok  # whoever runs it was asked
     assert not tools["todo_list"].run({"arguments": "no list"}, scene(tmp_path)).ok
 

@@ -25,6 +25,7 @@ UNTIL_READY = {
     ),
     *("operable.kernel", "operable.kernel.errors", "operable.state", "operable.state.paths", "_json"),
     "__future__",
+    *("operable.project", "operable.project.places"),  # whether there is a file that may be wrong
     "errno",  # built into the interpreter: which failures of the disk are io errors
 }
 

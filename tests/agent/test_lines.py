@@ -2,13 +2,14 @@
 
 import os
 import threading
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.agent.standard_streams import CommandLines, LineOutlet
 from operable.wire.lines import LineTooLong
-from tests.agent.agent_process import LIMIT
+from tests.agent.agent_process import LIMIT, AgentProcess, of_type, said
 
 LIMIT_OF_A_LINE = 10
 
@@ -85,3 +86,16 @@ def test_a_reader_that_is_gone_is_told_once_and_costs_nothing_more() -> None:
     os.close(writer)
     assert outlet.gone
     assert told == [1]
+
+
+def test_an_error_about_a_message_has_its_id_and_a_missing_attachment_is_named(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path) as agent:
+        agent.send({"type": "message", "msg_id": "m1", "content": ["not a text"]})
+        error = agent.until("error")
+        agent.send({"type": "message", "msg_id": "m2", "content": "look", "files": ["gone.png"]})
+        events = agent.answer("m2")
+        assert agent.end() == 0
+
+    assert error["msg_id"] == "m1"
+    assert "gone.png" in of_type(events, "info")[0]["message"]
+    assert "(there is no such file)" in said(events)

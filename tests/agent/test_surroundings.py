@@ -250,7 +250,10 @@ def test_an_image_that_comes_along_reaches_the_model_and_the_rest_is_named(tmp_p
         agent.send(
             {"type": "message", "msg_id": "m1", "content": " look ", "files": ["notes.txt", "/none.png"]}
         )
-        assert said(agent.answer()) == "You said: look\n\n[Attached files]\nnotes.txt\n/none.png"
+        assert (
+            said(agent.answer())
+            == "You said: look\n\n[Attached files]\nnotes.txt\n/none.png (there is no such file)"
+        )
 
 
 @requirement("jsonstream:3:shutdown")

@@ -266,3 +266,25 @@ def test_an_empty_answer_is_asked_for_once_more(tmp_path: Path) -> None:
             "stream_end",
         ]
         assert events[-1]["usage"]["input_tokens"] > 2
+
+
+def test_calls_of_one_round_are_carried_out_in_their_order_whatever_is_decided_first(tmp_path: Path) -> None:
+    with AgentProcess(tmp_path, "--allow", "Bash", "--allow", "Read") as agent:
+        agent.script(
+            'call Bash {"command": "echo 1 >> f"}',
+            f'call Read {{"file_path": "{tmp_path}/f"}}',
+            WRITE % "asked",
+            'call Bash {"command": "echo 2 >> f"}',
+            f'call Read {{"file_path": "{tmp_path}/f", "offset": 0}}',
+            "say Done.",
+        )
+        (call_id,) = _requests(agent, 1)
+        agent.approve(call_id)
+        events = agent.answer()
+        assert agent.end() == 0
+    order = [event["call_id"].rpartition("-")[2] for event in of_type(agent.events, "tool_running")]
+    results = [event["output"] for event in of_type(agent.events, "tool_result")]
+
+    assert said(events).endswith("Done.")
+    assert order == ["1", "2", "3", "4", "5"]
+    assert [text.split() for text in (results[1], results[4])] == [["1", "1"], ["1", "1", "2", "2"]]

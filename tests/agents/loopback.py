@@ -125,6 +125,26 @@ def _opencode(home: Path, url: str) -> dict[str, str]:
     }
 
 
+def _droid(home: Path, url: str) -> dict[str, str]:
+    model = {
+        "model": "scripted-model",
+        "displayName": "Scripted",
+        "baseUrl": f"{url}/v1",
+        "apiKey": KEY,
+        "provider": "generic-chat-completion-api",
+        "maxOutputTokens": 8000,
+    }
+    chosen = {"model": "custom:Scripted-0"}
+    settings = {
+        "customModels": [model],
+        "sessionDefaultSettings": chosen,
+        "enableDroidShield": False,
+        **chosen,
+    }
+    _write(home / ".factory" / "settings.json", json.dumps(settings))
+    return {"FACTORY_API_KEY": "fk-scripted-0123456789"}
+
+
 def _qwen(home: Path, url: str) -> dict[str, str]:
     settings = {
         "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": False}},
@@ -224,11 +244,17 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text, "utf-8")
 
 
+def _aionrs(_: Path, url: str) -> dict[str, str]:
+    return {"BASE_URL": url, "API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
+
+
 _SETTINGS = {
+    "aionrs": _aionrs,
     "claude-code": _claude_code,
     "cline": _cline,
     "codex": _codex,
     "copilot": _copilot,
+    "droid": _droid,
     "gemini": _gemini,
     "goose": _goose,
     "hermes": _hermes,

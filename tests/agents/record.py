@@ -2,7 +2,7 @@
 
 Each folder is one agent on one protocol, each file one short conversation with its own process: text, a second turn,
 a tool call allowed and denied, a cancel and what comes after, resuming in a fresh process, an error of the model. Run it again
-when a pin of agents.toml moves, and look at the difference: it is the change of the agent's wire.
+when a pin of agents.toml moves (`AIONRS_BIN=… python -m tests.agents.record aionrs-0.2.10` for what has no pin), and look at the difference: it is the change of the agent's wire.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from operable.testing.models import ModelServer
-from tests.agents import talk_acp, talk_claude, talk_codex, talk_once
+from tests.agents import talk_acp, talk_aionrs, talk_claude, talk_codex, talk_once
 from tests.agents.install import BIN, DIRECTORY, PINS
 from tests.agents.loopback import KEY, environment
 from tests.agents.wire import Wire
@@ -50,12 +50,13 @@ class Studio:
         with Wire([str(BIN / argv[0]), *argv[1:]], self.env, self.work, stdin=stdin) as wire:
             yield wire
             wire.finish()
+        pin = PINS.get(self.agent, {"pip": self.folder})
         label = {
             "agent": self.agent,
             "protocol": self.protocol,
             "scenario": scenario,
-            "package": PINS[self.agent].get("npm") or PINS[self.agent]["pip"],
-            "argv": argv,
+            "package": pin.get("npm") or pin["pip"],
+            "argv": [Path(argv[0]).name, *argv[1:]],
         }
         wire.save(CASSETTES / self.folder / f"{scenario}.jsonl", label, self._replacements)
         print(f"{self.folder}/{scenario}", file=sys.stderr, flush=True)
@@ -68,6 +69,10 @@ class Studio:
 
 def script(*replies: list[Any]) -> str:
     return "SCRIPT:" + json.dumps(list(replies))
+
+
+def _aionrs(studio: Studio) -> None:
+    talk_aionrs.record(studio, ["--provider", "anthropic", "--model", "claude-sonnet-5"])
 
 
 Talk = Callable[[Studio], None]
@@ -101,7 +106,11 @@ FOLDERS: dict[str, tuple[str, str, Talk]] = {
 
 def main(folders: list[str]) -> None:
     for folder in folders or FOLDERS:
-        agent, protocol, talk = FOLDERS[folder]
+        if folder.startswith("aionrs-"):  # named after the release that AIONRS_BIN is
+            what: tuple[str, str, Talk] = ("aionrs", "json-stream", _aionrs)
+        else:
+            what = FOLDERS[folder]
+        agent, protocol, talk = what
         with ModelServer() as models, tempfile.TemporaryDirectory() as root:
             talk(Studio(agent, protocol, folder, models, Path(root)))
 

@@ -1,9 +1,11 @@
 """The manifests that come with Operable: each is valid without a warning, says nothing that does not exist, and is pinned."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+import operable
 import operable.host
 from operable.agent.acp.answers import _MODES
 from operable.host import define_agent_cli
@@ -21,9 +23,7 @@ def handle(request):
 
 
 def test_the_agents_that_the_project_promises_are_there():
-    promised = (
-        "aionrs claude-code cline codex codex-app-server copilot gemini goose hermes kimi-code opencode"
-    )
+    promised = "aionrs claude-code cline codex codex-app-server copilot droid gemini goose hermes kimi-code opencode pi"
 
     assert {*promised.split(), "operable-agent", "qwen"} <= set(NAMES)
 
@@ -74,7 +74,7 @@ def test_what_the_protocol_selects_is_said_in_the_agents_own_words(name, mode, s
 AGENTS = sorted(
     name
     for name in PINS
-    if name not in {"node", "mcp-inspector", "skills-ref", "pi", "typescript"}
+    if name not in {"node", "mcp-inspector", "acp-sdk", "acp-sdk-0.4.5", "acpx", "skills-ref", "typescript"}
     and not name.startswith("cloud-")
 )
 
@@ -82,7 +82,7 @@ AGENTS = sorted(
 @pytest.mark.parametrize("name", AGENTS)
 def test_its_version_range_has_the_version_that_is_tested(name):
     pin = PINS[name]
-    version = (pin.get("npm") or pin["pip"]).rpartition("@" if "npm" in pin else "==")[2]
+    version = (pin.get("npm") or pin["pip"]).split()[0].rpartition("@" if "npm" in pin else "==")[2]
     handle = define_agent_cli(FOLDER / name / "AGENT-CLI.md")
 
     assert satisfies(version, handle.manifest.version_check.range)
@@ -93,6 +93,24 @@ def test_no_secret_is_handed_to_a_provider_that_does_not_isolate(handle):
         "local",
         "node-permission",
     }
+
+
+def test_every_member_of_our_metadata_is_documented():
+    guide = Path(operable.__file__).parents[2] / "docs/guides/write-an-agent-manifest.md"
+    section = (
+        guide.read_text("utf-8").partition("## All members of `metadata.operable`")[2].partition("\n## ")[0]
+    )
+    cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    documented = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+
+    read = re.compile(r"""quirks(?:_of\([\w.]*\))?(?:\.get\(|\[)"(\w+)"|_words\(quirks, "(\w+)"\)""")
+    used = set()
+    for path in FOLDER.parent.rglob("*.py"):
+        used |= {name for found in read.findall(path.read_text("utf-8")) for name in found if name}
+    for name in NAMES:
+        used |= set(define_agent_cli(FOLDER / name / "AGENT-CLI.md").manifest.metadata["operable"])
+
+    assert documented == used
 
 
 @pytest.mark.parametrize("name", ["operable-agent", "operable-agent-acp"])

@@ -202,12 +202,20 @@ def test_modules_above_that_are_too_many_are_refused_with_a_way_out(tmp_path, ap
         ("python3 -m pytest app", "conftest.py"),
         ("bundle exec app", "Gemfile"),
         ("just list", "justfile"),
+        ("task list", "Taskfile.dist.yaml"),
+        ("inv list", "tasks.py"),
+        ("docker compose run app", "compose.override.yml"),
+        ("dotnet run", "Directory.Build.targets"),
+        ("vagrant ssh", "Vagrantfile"),
+        ("nix run", "flake.nix"),
+        ("git status", ".git/config"),
+        ("git status", ".git/hooks/post-index-change"),
     ],
 )
 def test_settings_that_a_program_looks_for_above_are_part_of_the_package(tmp_path, approvals, entry, name):
     package = approved(made(tmp_path / "one", entry=entry), approvals)
     path = tmp_path / name
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(exist_ok=True, parents=True)
     path.write_text("[evil]")
     assert not approvals.standing(package).trusted
 

@@ -65,7 +65,8 @@ if "ECHO" in os.environ:
     told += proxy.getresponse().read().decode().split()
 print("noise", *told, flush=True)
 print("stderr", *told, file=sys.stderr, flush=True)
-tell(type="ready", version="0.2.0", session_id="s", capabilities={"tool_approval": True, "thinking": True})
+abilities = {"tool_approval": True, "thinking": True, "mcp": True, "modes": ["default"]}
+tell(type="ready", version="0.2.0", session_id="s", capabilities=abilities)
 for line in sys.stdin:
     command = json.loads(line)
     if command["type"] == "message":

@@ -9,7 +9,7 @@ from operable.cli import doctor
 from tests.cli.drive import PROGRAM, operable
 from tests.requirement import requirement
 
-CHECKS = ["python", "msgspec", "validation", "people", "state", "processes"]
+CHECKS = ["python", "msgspec", "validation", "people", "state", "processes", "tracing"]
 
 
 @requirement("aoi:16.2:doctor", "aoi:8.3:check")

@@ -25,7 +25,7 @@ from tests.app.making import made
 from tests.cli.drive import operable
 
 SOURCE = Path(__file__).parents[2] / "src" / "operable"
-PACKAGES = ("cli", "app", "flow", "wrap", "agent", "host", "serve", "run", "lint", "tool")
+PACKAGES = ("cli", "app", "engine", "flow", "gate", "wrap", "agent", "host", "serve", "run", "lint", "tool")
 LINE = re.compile(r"(?:^|(?<=[\s`]))operable ((?:[a-z][a-z-]*)(?: [^,;:()`\n]*)?)")
 # Not command lines: what something is called, and prose about operable itself.
 NOT_LINES = {"agent answer", "needs parse", "that is killed", "wrap FILLED", "wrap --mcp CMD"}

@@ -23,5 +23,8 @@ def test_workers_that_are_killed_and_stopped_keep_every_promise() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "10 requests, 0 violations" in done.stdout
+    folder = Path(done.stdout.strip().rpartition("; ")[2])
+    assert folder.name.startswith("operable-chaos-")
+    assert not folder.exists()
     for act in ("kills", "stops", "fills", "jumps"):
         assert f"1  {act}" in done.stdout

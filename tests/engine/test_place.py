@@ -33,6 +33,30 @@ def test_another_database_at_the_same_path_is_refused(tmp_path: Path) -> None:
         place(tmp_path, "first.db").open_store()
 
 
+@pytest.mark.parametrize("content", [b"", b"\xe3\x00", b"[]", b'{"address": "x"}', None])
+def test_a_record_of_the_database_that_cannot_be_read_is_named(tmp_path: Path, content: bytes | None) -> None:
+    place(tmp_path, "first.db").open_store().close()
+    record = tmp_path / "home/state/engine/database"
+    record.unlink()
+    if content is None:
+        record.symlink_to("/etc/hostname")
+    else:
+        record.write_bytes(content)
+
+    with pytest.raises(Fail, match="cannot be read") as raised:
+        place(tmp_path, "first.db").read_store()
+    assert (raised.value.code, raised.value.target) == ("DATABASE_RECORD", str(record))
+
+
+def test_a_home_that_is_moved_takes_its_store_along(tmp_path: Path) -> None:
+    engine_place({"AGENTCLI_HOME": str(tmp_path / "home")}, cwd=str(tmp_path)).open_store().close()
+    (tmp_path / "home").rename(tmp_path / "moved")
+
+    moved = engine_place({"AGENTCLI_HOME": str(tmp_path / "moved")}, cwd=str(tmp_path)).read_store()
+    assert moved is not None
+    moved.close()
+
+
 def test_a_store_that_no_worker_made_is_not_made_by_a_reader(tmp_path: Path) -> None:
     assert place(tmp_path, "first.db").read_store() is None
     assert not os.path.exists(tmp_path / "first.db")

@@ -8,7 +8,7 @@ from typing import Any
 
 from operable.flow.audit import log as audit_log
 from operable.flow.run.caller import Caller
-from operable.flow.trust.keys.ssh_signatures import public_line
+from operable.gate.signatures.ssh_signatures import public_line
 from tests.flow.manifests import Json, shell_task
 from tests.flow.ssh_keys import written
 

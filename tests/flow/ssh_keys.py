@@ -6,7 +6,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from operable.flow.trust.keys.ssh_signatures import public_line
+from operable.gate.signatures.ssh_signatures import public_line
 
 KINDS: dict[str, Any] = {
     "ed25519": ed25519.Ed25519PrivateKey.generate,

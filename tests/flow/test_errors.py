@@ -14,6 +14,9 @@ from operable.kernel.errors import CATEGORIES, Fail
 OURS = {
     "plan_changed",
     "store_unavailable",
+    "store_login_refused",
+    "store_access_refused",
+    "store_missing",
     "HANDOFF_ARTIFACT_INVALID",
     "HANDOFF_PRESENTATION_MIXED_MEDIA",
     "HANDOFF_REBIND_OVERRIDE_INVALID",

@@ -87,6 +87,16 @@ def test_targets_claim_only_what_holds_without_a_runtime():
         "identity_declaration": False,
         **dict.fromkeys([*UNENFORCED, *V4], False),
     }
+    # Our own target has a runtime. What it refuses at apply, or does not do, it does not claim.
+    assert found["operable"]["features"] == {
+        "approvals": "runtime",
+        "model_policy": "runtime",
+        **dict.fromkeys(HINTS, "runtime"),
+        "identity_declaration": True,
+        **dict.fromkeys(UNENFORCED, True),
+        "audit_export": False,
+        "credential_handoff": False,
+    }
 
 
 @requirement("agentcli:rpc:describe")

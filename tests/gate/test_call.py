@@ -94,3 +94,9 @@ def test_people_are_shown_no_secrets_and_no_invisible_letters():
     assert "hunter2" not in shown
     assert "\x1b" not in shown
     assert "git push" in shown
+
+
+def test_the_end_of_a_long_name_is_there_for_rules():
+    names = "/".join(("w" * 128, "t" * 128))
+
+    assert GatedCall(CallerId.parse("mcp:x"), "flow", names, "trigger").tool == f"flow/{names}/trigger"

@@ -129,6 +129,16 @@ def test_an_answer_to_another_call_does_not_count(tmp_path):
     assert scene.actions() == ["call.denied"]
 
 
+def test_a_no_that_was_given_before_is_a_denial(tmp_path):
+    scene, call = GateScene(tmp_path), push(effect="destroy")
+
+    with pytest.raises(Fail) as caught:
+        scene.gate.admit_now(call, answer=Decision(False, "not today", "anna", digest=call.digest))
+
+    assert (caught.value.code, scene.actions()) == ("CALL_DENIED", ["call.denied"])
+    assert "anna denied wrap/git/push" in caught.value.message
+
+
 def test_an_answer_without_a_digest_is_not_one_that_was_given_before(tmp_path):
     async def calling():
         with pytest.raises(Fail, match="another call"):
@@ -309,6 +319,18 @@ def test_a_call_that_cannot_be_recorded_does_not_run(tmp_path):
         scene.gate.admit_now(push())
 
     assert caught.value.code in ("AUDIT_UNWRITABLE", "AUDIT_DAMAGED")
+
+
+def test_of_many_calls_whose_records_share_a_write_that_fails_none_runs(tmp_path):
+    scene = GateScene(tmp_path)
+    os.makedirs(audit_path("/", scene.root))
+
+    async def calling():
+        return await asyncio.gather(*(scene.gate.admit(push()) for _ in range(40)), return_exceptions=True)
+
+    found = run(calling())
+
+    assert all(isinstance(each, Fail) for each in found), found
 
 
 def test_of_many_calls_at_once_each_has_its_record(tmp_path):

@@ -62,6 +62,9 @@ class MemoryAgent:
         for chunk in held:
             self._loop.call_soon(self._read, chunk)
 
+    def end_input(self) -> None:
+        self.input.put(b"")
+
     def interrupt(self, cause: str) -> None:
         self.kill(cause)
 

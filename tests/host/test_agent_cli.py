@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from operable.gate.policy.policy_file import policy_from
-from operable.host import define_agent_cli, rules
+from operable.host import agent, define_agent_cli, rules
 from operable.host.launch.ledger import Ledger
 from operable.host.launch.places import Places
 from operable.host.launch.trust import approve
@@ -38,6 +38,27 @@ def test_a_mapping_becomes_a_handle_that_starts_a_session_which_answers(tmp_path
 
     assert [event.text for event in found if isinstance(event, TextDelta)] == ["hello"]
     assert found[-1].reason == "completed"
+
+
+def test_an_agent_is_found_by_its_name_its_id_or_its_path(tmp_path):
+    named = agent("claude-code", workspace=tmp_path)
+
+    assert named.id == "claude-code"
+    assert agent(named.loaded.path).manifest == named.manifest
+    with pytest.raises(Fail) as failure:
+        agent("claud-code")
+    assert "claude-code" in str(failure.value.hint)
+
+
+def test_an_agent_of_the_workspace_is_found_once_it_is_approved(tmp_path):
+    scene = Scene(tmp_path)
+    path = scene.project() / "AGENT-CLI.md"
+
+    with pytest.raises(Fail) as failure:
+        agent("scripted", workspace=scene.work)
+    assert failure.value.code == "MANIFEST_NOT_APPROVED"
+    approve(str(path), Ledger(Places.default().ledger))
+    assert agent("scripted", workspace=scene.work).loaded.path == str(path)
 
 
 def test_an_invalid_manifest_is_refused_with_all_of_its_problems(tmp_path):

@@ -72,8 +72,20 @@ def test_details_never_replace_a_standard_field():
 
 
 def test_an_unknown_category_is_refused_where_it_is_raised():
-    with pytest.raises(KeyError):
+    with pytest.raises(ValueError, match="'oops' is not a category of errors; known are usage, validation"):
         Fail("oops", "X", "x")
+
+
+def test_a_detail_named_like_a_field_of_the_event_neither_overwrites_it_nor_is_lost():
+    assert Fail("io", "X", "x", type="person", seen=None).event() == {
+        "type": "aoi:error",
+        "category": "io",
+        "code": "X",
+        "message": "x",
+        "retryable": False,
+        "seen": None,
+        "details": {"type": "person"},
+    }
 
 
 def test_a_failure_reads_as_its_message():

@@ -9,8 +9,19 @@ from operable.lint.check import RoomChange
 from operable.lint.evidence import Invocation, Observation
 from tests.zoo.bases import contract
 
-COMMANDS = ("list", "create", "delete", "import", "watch")
-_MISUSE = ("--no-such", "no-such-", "not-a-number", "9999", "https:", "0", "-1", "424242")
+COMMANDS = ("list", "get", "doctor", "create", "delete", "import", "watch")
+_MISUSE = (
+    "--no-such",
+    "no-such-",
+    "not-a-number",
+    "9999",
+    "https:",
+    "0",
+    "-1",
+    "424242",
+    "--confirm=false",
+    "no-such-thing",
+)
 _SIGNALS = {"SIGINT": 130, "SIGTERM": 143}
 
 
@@ -21,7 +32,9 @@ def events(invocation: Invocation) -> set[str]:
     found |= {"a terminal"} if invocation.terminal else set()
     found |= {"a full disk"} if invocation.output == "full" else set()
     found |= {"an empty place"} if invocation.bare and invocation.words[0] in COMMANDS else set()
-    found |= {"no input"} if invocation.stdin == b"" else set()
+    found |= {"no input"} if invocation.stdin == b"" and not invocation.hold_stdin else set()
+    found |= {"an open input"} if invocation.stdin == b"" and invocation.hold_stdin else set()
+    found |= {"no such field"} if b"no_such_field" in (invocation.stdin or b"") else set()
     found |= {"an upstream that dies"} if _cut(invocation) else set()
     found |= {"a malformed line"} if b'{"broken"' in (invocation.stdin or b"") else set()
     return found
@@ -85,7 +98,8 @@ def _lines(invocation: Invocation, kept: int) -> tuple[list[dict[str, Any]], int
         return [], 74
     problem = _problem(invocation)
     if problem is not None:
-        return [meta, problem, {"type": "aoi:summary", "ok": False, "count": 0}], 64
+        status = 64 if problem["category"] == "usage" else 65
+        return [meta, problem, {"type": "aoi:summary", "ok": False, "count": 0}], status
     results, more = _results(name, words, kept)
     if invocation.signal:
         beats = [{"type": "aoi:heartbeat"}] if name == "watch" else []
@@ -99,20 +113,31 @@ def _problem(invocation: Invocation) -> dict[str, Any] | None:
     operands = [word for word in words[1:] if not word.startswith("-") and word != "jsonl"]
     refused = (
         words[0] not in COMMANDS
+        or bool(invocation.raw)
+        or "--timeout" in words
         or any(word.startswith(_MISUSE) or "~" in word for word in words)
-        or (words[0] in ("create", "delete") and not operands)
+        or (words[0] in ("get", "create", "delete") and not operands)
         or (words[0] == "delete" and not {"--confirm", "--dry-run"} & set(words))
         or ("--idempotency-key" in words and "b" in words)
     )
     error = {"type": "aoi:error", "category": "usage", "code": "REFUSED", "message": "no", "retryable": False}
     lines = (invocation.stdin or b"").splitlines()
-    bad = next(
-        (number for number, line in enumerate(lines, 1) if line[:1] != b"{" or b"broken" in line), None
-    )
+    bad = next((number for number, line in enumerate(lines, 1) if line[:1] != b"{" or _unfit(line)), None)
+    if words[0] in ("get", "delete") and operands[:1] == ["no-such-thing-7f3a"]:
+        return {**error, "category": "not_found"}
     if bad is not None:
         return {**error, "line_number": bad}
     failed = _cut(invocation) or any(b'"ok":false' in line for line in lines[-1:])
     return error if refused or failed else None
+
+
+def _unfit(line: bytes) -> bool:
+    """Whether it is cut, or not what the schema of the input says."""
+    if b"broken" in line:
+        return True
+    item = json.loads(line)
+    framework = str(item.get("type", "")).startswith("aoi:")
+    return not framework and (not isinstance(item.get("title"), str) or "no_such_field" in item)
 
 
 def _results(name: str, words: tuple[str, ...], kept: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -125,6 +150,10 @@ def _results(name: str, words: tuple[str, ...], kept: int) -> tuple[list[dict[st
         left = entries[after:]
         cut = len(left) > limit
         return left[:limit], {"truncated": cut, "next_cursor": str(after + limit) if cut else None}
+    if name == "get":
+        return [{"type": "entry", "id": words[1], "title": "a"}], {}
+    if name == "doctor":
+        return [{"type": "aoi:check", "name": "home", "ok": True, "severity": "info", "detail": ""}], {}
     if name == "watch":
         return entries[:1], {}
     kind = "deleted" if name == "delete" else "created"

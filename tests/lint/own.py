@@ -33,13 +33,6 @@ class Verdict:
     passed: tuple[str, ...]
 
 
-# Not linted yet, with what it needs.
-UNLINTED = {
-    "serve": "an end of its own, or a declaration as unbounded with heartbeats",
-    "inbox answer": "a question of a process that lives while the linter runs",
-}
-
-
 def kept() -> dict[str, Verdict]:
     return msgspec.json.decode(KEPT.read_bytes(), type=dict[str, Verdict])
 
@@ -67,7 +60,7 @@ def digests(verbs: Path = VERBS, profile: Path = PROFILE) -> dict[str, str]:
         name = " ".join(path.relative_to(verbs).with_suffix("").parts).replace("_", "-")
         text = behaviour(path) + repr(said.get(name)).encode()
         found[name] = hashlib.sha256(text).hexdigest()
-    return {name: each for name, each in found.items() if name not in UNLINTED}
+    return found
 
 
 def _verbs(folder: Path) -> Iterator[Path]:

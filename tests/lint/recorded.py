@@ -11,11 +11,12 @@ laboratory does is seen by the tools that are run live in every run of the tests
 
 from __future__ import annotations
 
+import copy
 import gzip
 import hashlib
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +40,7 @@ class Unrecorded(LookupError):  # noqa: N818 - no error: the tool is run instead
 class Step:
     """One thing that is done in a room."""
 
-    what: str  # observe, effect, run, state
+    what: str  # observe, effect, run, together, state; anew before what is run once more
     invocation: Invocation | None = None
 
 
@@ -49,6 +50,7 @@ class Answer:
 
     steps: tuple[Step, ...]
     seen: Observation | None = None
+    second: Observation | None = None
     changes: tuple[RoomChange, ...] = ()
     state: tuple[str, ...] | None = None
 
@@ -96,8 +98,11 @@ class Keeper:
         *,
         sources: Path | None = None,
         live: bool = False,
+        build: Callable[[], None] = lambda: None,
     ) -> Report:
-        """`sources` is the folder that decides what the program does; its own, when nothing is said."""
+        """`sources` is the folder that decides what the program does; its own, when nothing is said. `build` makes the
+        program of them, when it is to be run.
+        """
         path = self.folder / f"{re.sub('[^a-z0-9]+', '-', name)}.json.gz"
         wanted, recording = digest(sources or program.parent, options), Recording.read(path)
         replayed = None
@@ -105,6 +110,7 @@ class Keeper:
             replayed = _replayed(recording, program, options)
         if replayed is not None and not self.renewing:
             return replayed
+        build()
         job = LintJob(str(program), options, Recorder)
         list(job.run())
         if self.renewing:
@@ -134,6 +140,7 @@ class Recorder:
     profile: Profile
     patience: float
     answers: list[Answer] = field(default_factory=list)
+    before: tuple[Step, ...] = ()
 
     def __post_init__(self) -> None:
         self._lab = Laboratory(self.probe, self.profile, patience=self.patience)
@@ -150,12 +157,17 @@ class Recorder:
 
     def observe(self, invocation: Invocation) -> Observation:
         seen = self._lab.observe(invocation)
-        self._keep(Answer((Step("observe", invocation),), seen))
+        self._keep(Answer((*self.before, Step("observe", invocation)), seen))
         return seen
+
+    def anew(self) -> Recorder:
+        found = object.__new__(Recorder)
+        found.__dict__ |= self.__dict__ | {"_lab": self._lab.anew(), "before": (Step("anew"),)}
+        return found
 
     def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         seen, changes = self._lab.effect(invocation)
-        self._keep(Answer((Step("effect", invocation),), seen, changes))
+        self._keep(Answer((*self.before, Step("effect", invocation)), seen, changes=changes))
         return seen, changes
 
     def _keep(self, answer: Answer) -> None:
@@ -166,14 +178,14 @@ class Recorder:
     @contextmanager
     def room(self) -> Iterator[Room]:
         with self._lab.room() as room:
-            yield _RecorderRoom(room, self.answers)
+            yield _RecorderRoom(room, self.answers, (*self.before, Step("room")))
 
 
 @dataclass
 class _RecorderRoom:
     room: Room
     answers: list[Answer]
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Step, ...]
 
     def run(self, invocation: Invocation) -> Observation:
         seen = self.room.run(invocation)
@@ -182,8 +194,16 @@ class _RecorderRoom:
 
     def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         seen, changes = self.room.effect(invocation)
-        self._keep(Step("effect", invocation), seen, changes)
+        self._keep(Step("effect", invocation), seen, changes=changes)
         return seen, changes
+
+    def together(self, invocation: Invocation) -> tuple[Observation, Observation]:
+        pair = self.room.together(invocation)
+        self._keep(Step("together", invocation), *pair)
+        return pair
+
+    def furnish(self, beside: Sequence[Sequence[str]] = ()) -> None:
+        self.room.furnish(beside)
 
     def state(self) -> tuple[str, ...] | None:
         state = self.room.state()
@@ -193,7 +213,7 @@ class _RecorderRoom:
     def _keep(self, step: Step, *seen: Any, **more: Any) -> None:
         self.steps += (step,)
         # In a room: what was done before it is a part of the question, also when it was nothing.
-        self.answers.append(Answer((Step("room"), *self.steps), *seen, **more))
+        self.answers.append(Answer(self.steps, *seen, **more))
 
 
 class Recorded:
@@ -205,6 +225,7 @@ class Recorded:
 
     def __init__(self, recording: Recording, patience: float) -> None:
         self.patience = patience
+        self._before: tuple[Step, ...] = ()
         self._answers: dict[tuple[Step, ...], list[Answer]] = {}
         self._lock = threading.Lock()
         for answer in recording.answers:
@@ -219,6 +240,11 @@ class Recorded:
     def prepare(self, machine: tuple[str, ...], state: Invocation | None) -> None:
         """The rooms of the recording were prepared."""
 
+    def anew(self) -> Recorded:
+        found = copy.copy(self)
+        found._before = (Step("anew"),)
+        return found
+
     def answer(self, *steps: Step) -> Answer:
         with self._lock:
             try:
@@ -228,21 +254,21 @@ class Recorded:
             return kept.pop(0) if len(kept) > 1 else kept[0]
 
     def observe(self, invocation: Invocation) -> Observation:
-        return _seen(self.answer(Step("observe", invocation)))
+        return _seen(self.answer(*self._before, Step("observe", invocation)))
 
     def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
-        answer = self.answer(Step("effect", invocation))
+        answer = self.answer(*self._before, Step("effect", invocation))
         return _seen(answer), answer.changes
 
     @contextmanager
     def room(self) -> Iterator[Room]:
-        yield _RecordedRoom(self)
+        yield _RecordedRoom(self, (*self._before, Step("room")))
 
 
 @dataclass
 class _RecordedRoom:
     lab: Recorded
-    steps: tuple[Step, ...] = (Step("room"),)
+    steps: tuple[Step, ...]
 
     def run(self, invocation: Invocation) -> Observation:
         return _seen(self._answer(Step("run", invocation)))
@@ -250,6 +276,14 @@ class _RecordedRoom:
     def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         answer = self._answer(Step("effect", invocation))
         return _seen(answer), answer.changes
+
+    def together(self, invocation: Invocation) -> tuple[Observation, Observation]:
+        answer = self._answer(Step("together", invocation))
+        assert answer.second is not None
+        return _seen(answer), answer.second
+
+    def furnish(self, beside: Sequence[Sequence[str]] = ()) -> None:
+        """Nothing runs."""
 
     def state(self) -> tuple[str, ...] | None:
         return self._answer(Step("state")).state

@@ -281,3 +281,41 @@ def test_the_pytest_fixture_fails_with_what_was_found(tmp_path: Path):
 
     assert "1 failed, 1 passed" in done.stdout
     assert "summary.count is 5" in done.stdout
+
+
+@pytest.mark.parametrize("program", ["aoi-lint", "operable"])
+def test_a_script_is_linted_with_its_interpreter_by_a_command_line(program, tmp_path: Path):
+    tool = breed("python", tmp_path / "a tool", BROKEN)
+    tool.chmod(0o600)
+
+    done = aoi_lint(
+        "--command", "list", "--only", "3", "--output", "jsonl", "--", "python3", str(tool), program=program
+    )
+
+    failed = next(event for event in events(done) if event.get("result") == "fail")
+    assert done.returncode == 65
+    assert failed["evidence"]["command_line"] == f"python3 '{tool}' list --output jsonl < /dev/null"
+
+
+def test_a_secret_that_comes_out_in_many_ways_is_one_finding(tmp_path: Path):
+    echo = Mutation(
+        "echo", "python", "9", ("list",), (("notes", '"unknown option " + name', '"unknown: %s" % words'),)
+    )
+
+    report = lint(str(breed("python", tmp_path, echo)), LintOptions(commands=("list",), only=("9",)))
+
+    (failed,) = [finding for finding in report.findings if finding.result == "fail"]
+    assert "--no-such-token=…, --no-such-password …" in failed.message
+
+
+def test_an_empty_plan_of_a_call_that_does_nothing_is_right(tmp_path: Path):
+    tool = breed("python", tmp_path)
+    profile = tmp_path / "aoi-lint.toml"
+    profile.write_text(
+        profile.read_text("utf-8").replace('{"title": "x"}\n{"title": "y"}\n{"title": "z"}\n', "")
+    )
+
+    report = lint(str(tool), LintOptions(commands=("import",), only=("6",)))
+
+    assert [finding.result for finding in report.findings] == ["untested"]
+    assert "its plan is empty" in report.findings[0].message

@@ -1,3 +1,4 @@
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -74,7 +75,7 @@ def test_a_pasted_command_line_gives_the_tool_what_the_linter_gave_it(
     tool = tmp_path / "tells it"
     tool.write_text(TELLS)
     tool.chmod(0o755)
-    observed = Observation(Invocation(words, **circumstances), str(tool), b"", "", 0, 0.0)
+    observed = Observation(Invocation(words, **circumstances), shlex.quote(str(tool)), b"", "", 0, 0.0)
 
     pasted = subprocess.run(
         ["bash", "-c", observed.command_line], capture_output=True, text=True, timeout=200, check=False
@@ -94,7 +95,7 @@ def test_a_pasted_command_line_gives_the_terminal_back(ended, script, status, tm
     tool = tmp_path / "tool"
     tool.write_text(f"#!/bin/bash\n{script}\n")
     tool.chmod(0o755)
-    observed = Observation(Invocation(("list",)), str(tool), b"", "", None, 0.5, ended=ended)
+    observed = Observation(Invocation(("list",)), shlex.quote(str(tool)), b"", "", None, 0.5, ended=ended)
 
     pasted = subprocess.run(
         ["bash", "-c", observed.command_line], capture_output=True, timeout=200, check=False

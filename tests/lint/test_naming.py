@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from operable.lint.checks.unnamed_resource import identity
 from operable.lint.engine import LintOptions, lint
+from operable.lint.identity import identity
 from tests.zoo.breeding import Mutation, breed
 
 

@@ -1,3 +1,4 @@
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -94,7 +95,7 @@ def test_the_line_makes_a_folder_with_the_files_the_variables_and_the_setup_of_t
     files = {"a.txt": "it's\n", "deep/er/b.txt": "%s"}
     profile = Profile(ToolProfile(env={"WORD": "two words"}, setup=setup, files=files))
 
-    line = recipe(str(tool), profile, ("--output", "jsonl"))
+    line = recipe(shlex.quote(str(tool)), profile, ("--output", "jsonl"))
 
     script = f"{line} && cat home/said a.txt deep/er/b.txt"
     shown = subprocess.check_output(

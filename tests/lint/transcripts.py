@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -50,7 +50,7 @@ class Call:
 
 def _shown(invocation: Invocation) -> tuple[str, ...]:
     """The words of a call as transcripts show them: without how machine mode is chosen, secrets and keys as `…`."""
-    words = [re.sub(r"Zq7\+.*|7c1e9a40[-0-9a-f]*", "…", word) for word in invocation.words]
+    words = [re.sub(r"Zq\w{3}\+.*|7c1e9a40[-0-9a-f]*", "…", word) for word in invocation.words]
     if words[-2:] == ["--output", "jsonl"]:
         del words[-2:]
     elif "--output" in words and words[words.index("--output") + 1] == "jsonl":
@@ -108,6 +108,15 @@ class Replay:
 
     def observe(self, invocation: Invocation) -> Observation:
         return self.effect(invocation)[0]
+
+    def anew(self) -> Replay:
+        return self
+
+    def furnish(self, beside: Sequence[Sequence[str]] = ()) -> None:
+        """Nothing runs."""
+
+    def together(self, invocation: Invocation) -> tuple[Observation, Observation]:
+        return self.run(invocation), self.run(invocation)
 
     def run(self, invocation: Invocation) -> Observation:
         return self.effect(invocation)[0]

@@ -8,7 +8,7 @@ from tools.pages.manifest_problems import REFUSALS, SOURCE, rules
 
 CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*_?[A-Z0-9]+")
 # Capitals that are no codes of problems: other errors (reference/errors.md), descriptors, and the summary code.
-OTHERS = {"INPUT_MISSING", "INPUT_NOT_FLAT", "INPUT_NULL", "KIND", "MANIFEST_INVALID", "VALIDATOR_MISSING"}
+OTHERS = {"INPUT_MISSING", "INPUT_NOT_FLAT", "INPUT_NULL", "KIND", "MANIFEST_INVALID"}
 
 
 def codes(path: Path) -> set[str]:

@@ -34,6 +34,14 @@ def test_a_missing_program_says_where_it_was_looked_for_and_what_to_do():
     assert caught.value.hint
 
 
+def test_a_file_of_this_folder_is_named_as_a_path_takes_it(tmp_path):
+    script(tmp_path)
+    with pytest.raises(Fail) as caught:
+        resolve("tool", env={"PATH": "/bin"}, cwd=str(tmp_path))
+    assert (caught.value.hint or "").endswith(" ./tool")
+    assert resolve("./tool", env={"PATH": "/bin"}, cwd=str(tmp_path))
+
+
 def test_relative_entries_of_the_search_path_are_not_searched(tmp_path, monkeypatch):
     script(tmp_path)
     monkeypatch.chdir(tmp_path)

@@ -271,16 +271,15 @@ def refusals(name, confinement):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("prefix", ["", "mastra-"])
-def test_without_its_sdk_a_cloud_is_refused_with_what_to_install(name, prefix, monkeypatch):
-    monkeypatch.setattr("operable.proc.remote.find_spec", lambda _: None)
+def test_without_its_sdk_a_cloud_is_refused_with_what_to_install(name, prefix):
     cloud = sandbox(prefix + name)
 
     with pytest.raises(Fail) as caught:
         cloud.wrap(prepare(["true"]), Confinement(cwd="/"))
 
     assert cloud.name == name
-    assert caught.value.code == "SANDBOX_UNAVAILABLE"
-    assert f"pip install {name}" in caught.value.message
+    assert (caught.value.code, caught.value.exit_code) == ("EXTRA_MISSING", 78)
+    assert caught.value.hint == f"pip install 'operable[{name}]'"
 
 
 @pytest.mark.parametrize("name", NAMES)

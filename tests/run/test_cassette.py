@@ -25,7 +25,7 @@ def test_a_recorded_call_is_a_call_like_any_other_and_leaves_a_private_cassette(
         assert len(list(running)) == 5
     assert running.ok
     entries = lines(cassette)
-    assert entries[0]["argv"][1:] == ["search", "--token", "[redacted]"]
+    assert entries[0]["argv"][1:] == ["search", "--token", "[redacted]", "--output", "jsonl"]
     assert entries[0]["stdin"] == "sha256:" + hashlib.sha256(b"in").hexdigest()
     assert [entry["type"] for entry in entries] == ["cassette", *["out"] * 5, "err", "end"]
     assert entries[-1] | {"elapsed": 0} == {

@@ -38,6 +38,7 @@ def kind(request):
 
 def run(kind, stages, **options):
     options.setdefault("timeout", 200)
+    options.setdefault("exact", True)
     options.setdefault("graces", SHORT)
     if kind == "sync":
         with pipe(stages, **options) as running:
@@ -74,7 +75,7 @@ def test_the_original_bytes_pass_and_events_arrive_before_the_source_has_ended(k
     )
     held = os.open(gate, os.O_RDWR)  # keeps the byte until the source comes for it, however late that is
     seen = []
-    with pipe([[source], ["cat"], ["cat"]], timeout=200) as running:
+    with pipe([[source], ["cat"], ["cat"]], timeout=200, exact=True) as running:
         for event in running:
             if isinstance(event, dict):
                 seen.append(event)

@@ -311,7 +311,7 @@ def test_two_calls_at_once_do_not_meet(tmp_path):
     os.mkfifo(two)
     path = tool(
         tmp_path,
-        "meta(); mine, theirs = [os.open(path, os.O_RDWR) for path in sys.argv[1:]]\n"
+        "meta(); mine, theirs = [os.open(path, os.O_RDWR) for path in sys.argv[1:3]]\n"
         "os.write(mine, b'x'); emit('got', what=os.read(theirs, 1).decode()); summary()",
     )
 

@@ -208,7 +208,7 @@ def test_without_validation_nobody_is_asked(kind, tmp_path):
 def test_a_tool_that_has_not_introduced_itself_is_not_asked_behind_the_callers_back(kind, tmp_path):
     body = "open('asked', 'a').write(' '.join(sys.argv[1:]) + '\\n'); emit('hit'); summary()"
     done = run(kind, [tool(tmp_path, body), "rm"], validate="auto", cwd=tmp_path)
-    assert asked(tmp_path) == ["rm"]
+    assert asked(tmp_path) == ["rm --output jsonl"]
     assert done.ok
     assert [note.code for note in done.verdict.notes].count("NOT_VALIDATED") == 1
 
@@ -269,7 +269,7 @@ def test_without_the_extra_demanding_validation_fails_before_the_start(kind, tmp
     argv = [tool(tmp_path, SPEAKING), "search"]
     with pytest.raises(Fail) as caught:
         run(kind, argv, validate=True)
-    assert caught.value.code == "VALIDATOR_MISSING"
+    assert caught.value.code == "EXTRA_MISSING"
     done = run(kind, argv, validate="auto")
     assert done.ok
     assert asked(tmp_path) == []

@@ -6,7 +6,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -197,6 +197,15 @@ def descendants(pid: int) -> list[int]:
 
 def is_alive(pid: int) -> bool:
     return os.path.exists(f"/proc/{pid}")
+
+
+def credential(processes: Iterable[int]) -> str:
+    """The credential that one of these was given."""
+    for pid in processes:
+        for variable in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+            if variable.startswith(b"OPERABLE_SESSION_TOKEN="):
+                return variable.partition(b"=")[2].decode()
+    raise AssertionError("no process has a credential")
 
 
 def write_agent(home: Path, script: dict[str, Any] | None = None, **more: Any) -> None:

@@ -1,11 +1,14 @@
 """Everything operable on one machine."""
 
+import asyncio
 import json
+import sys
 
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.serve.catalog import catalog, kinds
+from operable.serve import catalog as module
+from operable.serve.catalog import catalog, kinds, recent_catalog
 from tests.app.making import made
 from tests.cli.drive import operable
 from tests.wrap.drive import CLI, Made
@@ -41,7 +44,7 @@ def found(world, **options):
 
 def test_tools_wrappers_applications_and_agents_are_in_it(here):
     everything = found(here)
-    assert kinds() == ["agent", "app", "flow", "tool", "wrap"]
+    assert kinds() == ["agent", "app", "flow", "mcp", "tool", "wrap"]
     assert {
         ("tool", "bench"),
         ("tool", "outline"),
@@ -133,6 +136,35 @@ def test_a_source_that_fails_as_nobody_foresaw_hides_no_other(here, monkeypatch)
     assert "on fire" in str(everything["app", "app"].problem)
 
 
+def test_a_source_that_cannot_be_imported_hides_no_other(here, monkeypatch):
+    monkeypatch.setitem(sys.modules, "operable.serve.sources.app", None)
+    everything = found(here, only=["tool", "app"])
+    assert (everything["app", "app"].health, everything["tool", "bench"].health) == ("broken", "ok")
+    assert "operable.serve.sources.app" in str(everything["app", "app"].problem)
+
+
+def test_a_list_and_what_is_opened_of_it_are_found_once(here, monkeypatch):
+    monkeypatch.chdir(here.project)
+    monkeypatch.setattr(module, "_kept", {})
+    looks = []
+    real = module.catalog
+
+    def counted(*args, **options):
+        looks.append(options)
+        return real(*args, **options)
+
+    monkeypatch.setattr(module, "catalog", counted)
+
+    async def scene():
+        both = await asyncio.gather(recent_catalog(), recent_catalog())
+        return [*both, await recent_catalog("tool")]
+
+    everything, again, tools = asyncio.run(scene())
+    assert everything == again
+    assert {each.kind for each in tools} == {"tool"}
+    assert looks == [{"only": ()}]
+
+
 def test_an_unapproved_application_is_listed_and_cannot_be_called(here):
     made(here.project / "apps" / "new")
     made(here.project / "apps" / "wrong", commands="[]")
@@ -185,7 +217,8 @@ def test_people_are_told_what_to_do_about_what_cannot_be_used(here):
 
     shown = operable("catalog", "--kind", "app", cwd=here.project, env=here.env, output=None).stdout.decode()
 
-    assert f"unapproved  operable app approve {here.project}/apps/new" in shown
+    row = next(line for line in shown.splitlines() if " unapproved " in line)
+    assert f"operable app approve {here.project}/apps/new" in row
 
 
 def test_words_are_looked_for_in_names_descriptions_and_commands(here):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 import subprocess
@@ -12,12 +13,14 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.stdio import stdio_client
-from mcp_types import ElicitResult
+from mcp_types import INVALID_PARAMS, ElicitResult
 
 from operable.app.shelf import find
 from operable.app.trust import Approvals
+from operable.gate.audit.chain import read_audit
+from operable.gate.audit.place import audit_path
 from tests.app.making import made
 from tests.app.test_invocation import ended, written
 from tests.cli.drive import alive
@@ -126,10 +129,9 @@ def test_calls_give_structured_results_and_structured_errors(world, mode):
                 await client.call_tool("bench_rows", {}),
                 await client.call_tool("todo_list", {"arguments": ["x; y", "--all"]}),
                 await client.call_tool("todo_get", {"arguments": ["td_9"]}),
-                await client.call_tool("nothing", {}),
             ]
 
-    rows, extra, missing, todo, failed, unknown = run(called())
+    rows, extra, missing, todo, failed = run(called())
     assert rows.is_error is False
     assert [entry["text"] for entry in rows.structured_content["entries"]] == ["--limit", "--limit"]
     assert json.loads(rows.content[0].text) == rows.structured_content
@@ -138,7 +140,88 @@ def test_calls_give_structured_results_and_structured_errors(world, mode):
         assert (refused.is_error, refused.structured_content["code"]) == (True, "INVALID_ARGUMENTS")
     assert todo.structured_content["entries"][0]["words"] == ["list", "x; y", "--all"]
     assert (failed.is_error, failed.structured_content["errors"][0]["code"]) == (True, "NOT_FOUND")
-    assert (unknown.is_error, unknown.structured_content["code"]) == (True, "UNKNOWN_TOOL")
+
+
+@MODES
+def test_a_request_that_cannot_be_meant_is_an_error_of_the_protocol(world, mode):
+    async def refused(asking):
+        with pytest.raises(MCPError) as caught:
+            await asking
+        return caught.value.error.code
+
+    async def called():
+        async with connected(world, mode=mode) as client:
+            return [
+                await refused(client.call_tool("nothing", {})),
+                await refused(client.list_tools(cursor="200")),
+                await refused(client.list_tools(cursor="-1")),
+                await refused(client.list_tools(cursor="x")),
+                await refused(client.read_resource("operable://results/none")),
+            ]
+
+    assert set(run(called())) == {INVALID_PARAMS}
+
+
+def test_each_tool_says_what_it_gives(world):
+    async def listed():
+        async with connected(world) as client:
+            return {tool.name: tool for tool in (await client.list_tools()).tools}
+
+    tools = run(listed())
+    rows = tools["bench_rows"].output_schema
+    assert rows["$defs"]["row"]["properties"].keys() == {"type", "number", "text"}
+    assert "aoi:progress" not in json.dumps(rows)
+    assert tools["todo_list"].output_schema is None  # APP.md says nothing of results
+
+
+def test_three_tools_stand_for_a_large_catalog(world):
+    async def called():
+        async with connected(world, "--tools", "search", mode="legacy") as client:
+            return (
+                [tool.name for tool in (await client.list_tools()).tools],
+                await client.call_tool("search", {"query": "rows"}),
+                await client.call_tool("describe", {"names": ["bench_rows"]}),
+                await client.call_tool(
+                    "call", {"name": "bench_rows", "arguments": {"query": "x", "count": 1}}
+                ),
+                await client.call_tool("call", {"name": "bench_rows", "arguments": {"colour": "x"}}),
+                await client.call_tool("call", {"name": "bench_wipe", "arguments": {"name": "x"}}),
+                await client.call_tool("call", {"name": "call", "arguments": {"name": "bench_rows"}}),
+            )
+
+    names, found, said, answered, wrong, off, twice = run(called())
+    assert names == ["search", "describe", "call"]
+    assert [each["name"] for each in found.structured_content["commands"]] == ["bench_rows", "bench_long"]
+    assert said.structured_content["commands"][0]["inputSchema"]["required"] == ["query"]
+    assert answered.structured_content["entries"] == [{"type": "row", "number": 0, "text": "x"}]
+    codes = [each.structured_content["code"] for each in (wrong, off, twice)]
+    assert codes == ["INVALID_ARGUMENTS", "DESTRUCTIVE_DISABLED", "UNKNOWN_TOOL"]
+    path = audit_path(os.path.realpath(world.project), str(world.home / "state" / "agents"))
+    records = [json.loads(line) for _, _, line in read_audit(path)]
+    assert {each["subject"]["ref"] for each in records} == {"tool/bench/rows"}
+
+
+def test_a_rule_is_about_the_command_whatever_tool_leads_to_it(world):
+    world.rules('deny = ["tool/bench/rows"]')
+
+    async def called():
+        async with connected(world, "--tools", "search") as client:
+            return await client.call_tool("call", {"name": "bench_rows", "arguments": {"query": "x"}})
+
+    assert run(called()).structured_content["code"] == "CALL_DENIED"
+
+
+def test_commands_are_chosen_by_patterns(world):
+    async def listed(*words):
+        async with connected(world, *HERE, "--allow-destructive", *words) as client:
+            return {tool.name for tool in (await client.list_tools()).tools}
+
+    assert run(listed("--command", "tool/bench/*", "--without", "tool/bench/wipe")) == {
+        "bench_rows",
+        "bench_long",
+        "bench_slow",
+    }
+    assert run(listed("--command", "app/todo/item/*")) == {"todo_item_add", "todo_item_remove"}
 
 
 @MODES
@@ -261,6 +344,30 @@ def test_free_words_do_not_lead_to_a_guarded_command_below(awkward):
     assert result.structured_content["code"] == "CALL_UNANSWERED"
 
 
+LIAR = AWKWARD.replace(
+    'elif words[0] != "schema":',
+    """elif words[0] == "schema":
+    print(json.dumps({"$defs": {"row": {"type": "object", "required": ["number"]}}}))
+else:""",
+).replace('"read_only": True}', '"read_only": True, "event_types": ["row"]}')
+
+
+def test_a_result_that_is_not_what_its_tool_declares_is_a_failure_that_keeps_it(world):
+    path = world.home / "config" / "tools" / "liar"
+    path.write_text(
+        LIAR.replace("{python}", sys.executable).replace("words =", "SCHEMAS = {'go': None}\nwords =")
+    )
+    path.chmod(0o755)
+
+    async def called():
+        async with connected(world, "--only", "liar") as client:
+            return await client.call_tool("liar_go", {})
+
+    result = run(called())
+    assert (result.is_error, result.structured_content["code"]) == (True, "RESULT_NOT_AS_DECLARED")
+    assert result.structured_content["entries"][0]["type"] == "row"
+
+
 ODD = """
 sys.stdout.write({
     "list": '{"items": ["cut in an emoji \\\\ud83d"]}',
@@ -271,7 +378,9 @@ sys.stdout.write({
 
 
 def test_an_answer_that_no_client_could_be_told_does_not_end_the_server(world):
-    app = made(world.project / "apps" / "odd", ODD)
+    app = made(
+        world.project / "apps" / "odd", ODD, more="metadata: {operable: {lists: {list: items, get: items}}}"
+    )
     Approvals(str(world.home / "state" / "apps" / "approvals.json")).approve(find(str(app)))
 
     async def called():

@@ -1,36 +1,22 @@
 """The page in a real browser, with a real daemon and a real agent process, as a person uses it.
 
-Screenshots are kept where OPERABLE_SCREENSHOTS names a folder.
+How sessions are read, found and followed is in `test_page_sessions`.
 """
 
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from tests.engine.manifests import task
 from tests.engine.worker.engines import Engine
 from tests.host.scene import steps
+from tests.serve.browser import DESKTOP, PHONE, ask, chromium, keep, opened, start, state_of
 from tests.serve.daemon import DaemonUnderTest, serving, until, write_agent
-from tests.tool.drive import LIMIT
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(900)]
-
-# Without these the browser looks for hosts of its vendor at every start. As root it has no sandbox of its own.
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
-DESKTOP = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 844}
-
-
-def ask(command: str) -> dict[str, object]:
-    return {"call": "Bash", "args": {"command": command}, "kind": "execute", "ask": True}
 
 
 @pytest.fixture(scope="module")
@@ -46,59 +32,20 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Engine:
 def daemon(engine: Engine) -> Iterator[DaemonUnderTest]:
     """Of the same home, with an agent."""
     home = engine.folder / "home"
-    write_agent(home)
+    write_agent(home, continuation={"default": "none", "supported": ["none", "transcript"]})
     with serving(home, env={"AGENTCLI_HOME": str(home / "flow")}) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path="/usr/bin/chromium", args=FLAGS.split(), timeout=LIMIT * 1000
-        )
+    with chromium() as launched:
         yield launched
-        launched.close()
 
 
 @pytest.fixture
 def page(browser: Browser, daemon: DaemonUnderTest) -> Iterator[Page]:
     yield from opened(browser, daemon)
-
-
-def opened(browser: Browser, daemon: DaemonUnderTest, **options: object) -> Iterator[Page]:
-    """A page that is logged in. At its end no script has failed, and nothing was refused by the content policy."""
-    context = browser.new_context(viewport=options.pop("viewport", DESKTOP), **options)  # type: ignore[arg-type]
-    context.set_default_timeout(LIMIT * 1000)
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    page.on(
-        "console", lambda said: problems.append(said.text) if "Content Security Policy" in said.text else None
-    )
-    page.goto(daemon.admin("POST", "/logins").json["url"])
-    page.wait_for_url(f"{daemon.url}/")
-    expect(page.locator(".connection")).to_have_class("connection on", timeout=LIMIT * 1000)
-    yield page
-    context.close()
-    assert problems == []
-
-
-def start(daemon: DaemonUnderTest, folder: Path, *script: dict[str, object], label: str) -> str:
-    folder.mkdir(exist_ok=True)
-    body = {"adapter": "scripted", "cwd": str(folder), "label": label, "prompt": steps(*script)}
-    answer = daemon.admin("POST", "/sessions/agent", body)
-    assert answer.status == 201, answer
-    return str(answer.json["id"])
-
-
-def state_of(daemon: DaemonUnderTest, session_id: str) -> str:
-    return str(daemon.admin.get(f"/sessions/{session_id}").json["state"])
-
-
-def keep(page: Page, name: str) -> None:
-    if folder := os.environ.get("OPERABLE_SCREENSHOTS"):
-        page.screenshot(path=os.path.join(folder, f"{name}.png"))
 
 
 def test_a_browser_without_a_login_sees_how_to_log_in(browser, daemon):
@@ -155,6 +102,22 @@ def test_one_question_is_allowed_and_another_denied_in_the_inbox(page, daemon, t
     until(lambda: {state_of(daemon, session) for session in (yes, no)} == {"idle"})
 
 
+def test_an_allowance_has_a_reason_and_a_scope(page, daemon, tmp_path):
+    session = start(daemon, tmp_path / "w", ask("echo w"), ask("echo w"), {"hang": True}, label="scoped")
+    until(lambda: state_of(daemon, session) == "needs_you")
+    page.goto(f"{daemon.url}/#/session/{session}")
+    expect(page.get_by_role("button", name="Allow while…")).to_be_visible()
+    page.keyboard.press("w")
+    page.get_by_label("Reason, for the record").fill("we test it")
+    page.get_by_role("button", name="Allow exactly this call").click()
+
+    until(lambda: state_of(daemon, session) == "working")
+    found = daemon.admin.get("/approvals?state=answered").json["approvals"]
+    (answered,) = [each for each in found if each["sourceId"] == session]  # the second was not asked
+    assert (answered["allowed"], answered["reason"]) == (True, "we test it")
+    daemon.admin("POST", f"/sessions/{session}/kill")
+
+
 def test_two_questions_are_allowed_at_once(page, daemon, tmp_path):
     sessions = [start(daemon, tmp_path / name, ask(f"echo {name}"), label=name) for name in ("one", "two")]
     page.goto(f"{daemon.url}/#/inbox")
@@ -175,7 +138,14 @@ def test_a_message_is_queued_the_turn_is_interrupted_and_a_reload_goes_on(page, 
     box = page.get_by_label("Message", exact=True)
     box.fill(steps({"say": "after"}))
     page.get_by_role("button", name="Queue").click()
-    expect(page.get_by_text("1 queued")).to_be_visible()
+    waits = page.get_by_role("list", name="Messages that wait").get_by_role("listitem")
+    expect(waits).to_have_count(1)
+    box.fill("not this one")
+    page.get_by_role("button", name="Queue").click()
+    expect(waits).to_have_count(2)
+    waits.filter(has_text="not this one").get_by_role("button").click()
+    expect(waits).to_have_count(1)
+    expect(box).to_have_value("not this one")
     page.get_by_role("button", name="Interrupt", exact=True).click()
     expect(page.locator(".said").last).to_have_text("after")
 
@@ -186,13 +156,40 @@ def test_a_message_is_queued_the_turn_is_interrupted_and_a_reload_goes_on(page, 
     until(lambda: state_of(daemon, session) == "idle")
 
 
+def test_a_message_to_a_session_that_has_ended_resumes_it(page, daemon, tmp_path):
+    session = start(daemon, tmp_path / "w", {"say": "before"}, label="over")
+    until(lambda: state_of(daemon, session) == "idle")
+    daemon.admin("POST", f"/sessions/{session}/kill")
+    page.goto(f"{daemon.url}/#/session/{session}")
+    page.get_by_label("Message", exact=True).fill(steps({"say": "and on"}))
+    page.get_by_role("button", name="Resume and send").click()
+
+    page.wait_for_url(lambda url: "#/session/" in url and session not in url)
+    expect(page.locator(".said").last).to_have_text("and on")
+    expect(page.get_by_text("Goes on from")).to_be_visible()
+
+
 def test_a_tool_of_the_catalog_runs_from_its_form(page, daemon):
     page.goto(f"{daemon.url}/#/catalog/wrap/df")
-    page.get_by_role("link").filter(has_text="list").first.click()
+    expect(page.locator(".callers")).to_contain_text("MCP clients may call it")
+    page.get_by_label("limit").fill("2")
+    expect(page.locator(".command pre")).to_have_text("operable wrap df filesystems --limit=2")
     page.get_by_role("button", name="Run", exact=True).click()
 
     expect(page.locator(".output")).to_contain_text("✓ done")
     keep(page, "catalog")
+
+
+def test_the_command_line_of_a_form_is_what_one_would_type(page, daemon):
+    page.goto(f"{daemon.url}/#/catalog/wrap/git/show")
+    page.get_by_label("revision").fill("main's")
+    page.get_by_label("patch").check()
+    expect(page.locator(".command pre")).to_have_text("operable wrap git show --patch -- 'main'\\''s'")
+
+    page.goto(f"{daemon.url}/#/catalog/flow/flow%2Fgated/trigger")
+    page.get_by_label("key").fill("once")
+
+    expect(page.locator(".command pre")).to_have_text("operable engine trigger flow/gated --key=once")
 
 
 def test_a_flow_is_triggered_and_its_gate_is_approved(page, daemon, engine):
@@ -226,6 +223,8 @@ def test_every_place_can_be_used_by_all_people(browser, daemon, tmp_path, size, 
         f"session/{session}",
         "start",
         "catalog",
+        "catalog/wrap/df",
+        "lint",
         "flows",
         "flows/flow",
         "audit",
@@ -238,6 +237,6 @@ def test_every_place_can_be_used_by_all_people(browser, daemon, tmp_path, size, 
         assert serious == [], (place, [(each["id"], each["nodes"][0]["html"]) for each in serious])
         width = page.evaluate("document.documentElement.scrollWidth")
         assert width <= size["width"], place
-        keep(page, f"{place.split('/')[0]}-{size['width']}-{scheme}")
+        keep(page, f"{place.replace(session, '').replace('/', '-')}-{size['width']}-{scheme}")
     next(pages, None)
     daemon.admin("POST", f"/sessions/{session}/kill")

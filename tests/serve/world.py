@@ -88,6 +88,7 @@ class World:
         tools.mkdir(parents=True)
         (tools / "bench").write_text(TOOL.replace("{python}", sys.executable))
         (tools / "bench").chmod(0o755)
+        (tools / "outline").symlink_to(Path(BIN) / "outline")
         self.pid = folder / "pid"
         self.env = {
             "OPERABLE_HOME": str(self.home),
@@ -99,6 +100,7 @@ class World:
             "os.makedirs('app/state', exist_ok=True); open('app/state/calls', 'a').write(words[0] + ' ')\n"
             "if words[0] == 'get': say({'ok': False, 'error': {'code': 'NOT_FOUND', 'message': 'No such item.'}}, 1)\n"
             "say({'ok': True, 'items': [{'id': 'td_1', 'words': words}]})",
+            more="confirmationRequired: [remove, item remove]\nmetadata: {operable: {lists: {list: items}}}",
         )
         Approvals(str(self.home / "state" / "apps" / "approvals.json")).approve(find(str(self.app)))
 

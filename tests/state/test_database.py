@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.state.database import SqliteDatabase
+from operable.state.database import SqliteDatabase, shown_address
 
 LIMIT = 60.0
 THREADS = 8
@@ -130,3 +130,19 @@ def test_a_refusal_is_not_reported_before_what_it_rests_on_is_durable(database: 
 
     together(database, act)
     assert reported == [True] * THREADS
+
+
+@pytest.mark.parametrize(
+    "address, shown",
+    [
+        ("/home/ann/runs?@.db", "/home/ann/runs?@.db"),
+        ("postgresql://ann:secret@db:5433/x?password=secret", "postgresql://ann@db:5433/x"),
+        ("postgresql://db/x#secret", "postgresql://db/x"),
+        # Signs that an address has only encoded: what is left of the password may be in any part.
+        ("postgresql://ann:sec?ret@db/x", "postgresql://…"),
+        ("postgresql://ann:sec#ret@db/x", "postgresql://…"),
+        ("postgresql://ann:sec@ret@db/x", "postgresql://ann@db/x"),
+    ],
+)
+def test_an_address_in_a_message_has_no_password(address: str, shown: str) -> None:
+    assert shown_address(address) == shown

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from operable.state.real_file import read_file, replace_file
+from operable.state.real_file import ChangedError, read_file, replace_file
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
@@ -44,3 +44,27 @@ def test_a_file_keeps_its_mode_and_its_owner(tmp_path: Path) -> None:
     found = file.stat()
     assert (file.read_text(), found.st_mode & 0o777) == ("new", 0o640)
     assert (found.st_uid, found.st_gid) == theirs
+
+
+def test_a_file_is_replaced_only_as_it_was_seen(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    real = str(file.resolve())
+    _, seen = replace_file(real, b"first")
+    _, seen = replace_file(real, b"again", seen=seen)
+    time = file.stat().st_mtime_ns
+
+    file.write_bytes(b"other")  # as long, and put back to the same time
+    os.utime(file, ns=(time, time))
+    with pytest.raises(ChangedError):
+        replace_file(real, b"lost", seen=seen)
+    file.write_bytes(b"again")  # the same content, at another time
+    os.utime(file, ns=(time + 10**9, time + 10**9))
+    with pytest.raises(ChangedError):
+        replace_file(real, b"lost", seen=seen)
+    file.write_bytes(b"again and more")
+    os.utime(file, ns=(time, time))
+    with pytest.raises(ChangedError):
+        replace_file(real, b"lost", seen=seen)
+
+    assert file.read_bytes() == b"again and more"
+    assert os.listdir(tmp_path) == ["f"]

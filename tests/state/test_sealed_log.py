@@ -194,6 +194,7 @@ def test_one_torn_line_is_not_tampering_and_goes_with_the_next_append(tmp_path, 
     found = judged(path, form)
     assert (found.ok, found.records, found.is_torn) == (True, 3, True)
     fill(path, 1, form)
+    assert judged(path, form).is_torn is False
     assert (codes(path, form), sequence(path, form)) == ([], [0, 1, 2, 3])
 
 
@@ -499,8 +500,12 @@ def test_files_are_private_and_links_are_refused(tmp_path):
     assert sequence(path) == [0]
 
 
-def test_a_batch_costs_one_sync_of_the_log_and_one_of_the_head(tmp_path, monkeypatch):
+@pytest.mark.parametrize("is_carried", [True, False])
+def test_a_batch_costs_one_sync_of_the_log_and_one_of_what_the_log_cannot_carry(
+    tmp_path, monkeypatch, is_carried
+):
     path = fill(tmp_path / "log", 1)
+    monkeypatch.setattr("operable.state.sealed_log.carry", lambda *_: is_carried)
     synced: list[str] = []
     real = os.fsync
 
@@ -511,7 +516,8 @@ def test_a_batch_costs_one_sync_of_the_log_and_one_of_the_head(tmp_path, monkeyp
     monkeypatch.setattr(os, "fsync", sync)
     log(path).write([RecordDraft(record(number)) for number in range(30)])
 
-    assert [os.path.basename(name) for name in synced] == ["log.head.new", tmp_path.name, "log"]
+    announced = [] if is_carried else ["log.head.new", tmp_path.name]
+    assert [os.path.basename(name) for name in synced] == [*announced, "log"]
     assert codes(path) == []
 
 

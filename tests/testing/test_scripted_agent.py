@@ -100,6 +100,20 @@ def test_a_cancel_ends_a_turn_that_hangs_and_the_next_turn_plays():
     assert again[-1]["result"] == {"stopReason": "end_turn"}
 
 
+def test_a_cancel_that_comes_with_its_prompt_ends_it_and_one_before_it_does_not():
+    with acp() as agent:
+        agent.send(CANCEL)
+        agent.send(prompt({"say": "on it"}))
+        unhurt = agent.until(answer_to(3))
+        agent.send(prompt({"hang": True}, id=4), CANCEL)
+        ended = agent.until(answer_to(4))
+        agent.send(prompt({"say": "again"}, id=5))
+        again = agent.until(answer_to(5))
+
+    reasons = [messages[-1]["result"]["stopReason"] for messages in (unhurt, ended, again)]
+    assert reasons == ["end_turn", "cancelled", "end_turn"]
+
+
 def test_what_follows_the_end_is_sent_after_the_end():
     with acp() as agent:
         agent.send(prompt({"end": "end_turn"}, {"say": "late"}))

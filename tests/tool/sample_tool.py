@@ -185,6 +185,7 @@ def _raise(how: str, detail: str) -> None:
         "eof": EOFError("Ran out of input"),
         "unspeakable": _Unspeakable(),
         "keyboard": KeyboardInterrupt(),
+        "forbidden": PermissionError(13, "Permission denied", "/root/x"),
         "timeout": TimeoutError("too slow"),
         "connection": ConnectionRefusedError(111, "Connection refused"),
         "system": SystemError("broken"),

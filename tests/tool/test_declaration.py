@@ -372,3 +372,21 @@ def test_a_folder_of_a_catalogue_is_a_group_of_commands_of_two_words(tmp_path, m
         "note-book add-all",
         ["--output", "jsonl", "x"],
     )
+
+
+def test_the_word_of_a_group_alone_is_the_command_that_its_folder_names(tmp_path, monkeypatch):
+    group = tmp_path / "alone" / "mail"
+    group.mkdir(parents=True)
+    (group.parent / "__init__.py").touch()
+    (group / "__init__.py").write_text("BARE = 'mail list'\n")
+    (group / "list.py").write_text(
+        "from operable.tool import command\n@command()\ndef it():\n    'Do it.'\nCOMMAND = it\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    tool = Tool("t", version="1", schema_name="x", commands="alone")
+
+    assert locate(tool, ["mail"]) == ("mail list", [])
+    assert locate(tool, ["mail", "--output", "jsonl"]) == ("mail list", ["--output", "jsonl"])
+    assert locate(tool, ["mail", "lst"])[0] == "mail lst"  # a wrong word is not taken for an argument
+    assert locate(tool, ["mail", "--help"])[0] == "mail"
+    assert (tool.bare_command("mail"), tool.bare_command("plain")) == ("mail list", None)

@@ -88,7 +88,7 @@ def test_numbers_that_json_has_not_are_refused(encode, value):
 
 @pytest.mark.parametrize("encode", ENCODERS)
 @pytest.mark.parametrize(
-    "value", [1j, b"bytes", object(), iter([]), Record, {(1, 2): 3}, {b"k": 1}, {1, "a"}, len]
+    "value", [1j, memoryview(b"bytes"), object(), iter([]), Record, {(1, 2): 3}, {b"k": 1}, {1, "a"}, len]
 )
 def test_values_that_would_have_to_be_guessed_are_refused(encode, value):
     with pytest.raises(TypeError):

@@ -279,3 +279,41 @@ def test_the_cheap_test_for_secret_names_knows_what_the_real_one_knows():
     from operable.tool import front
 
     assert front.HINTS == names.HINTS
+
+
+def test_a_person_who_names_no_command_sees_the_commands_and_a_machine_the_error():
+    person = run(output=None)
+
+    assert (person.exit_code, person.stdout) == (64, b"")
+    first, _, rest = person.stderr.partition("\n")
+    assert first == "sample: sample needs a command"
+    assert "Commands:\n" in rest
+    assert "  count" in rest
+    assert run().error["hint"] == "sample --help"
+
+
+def test_a_word_too_many_may_be_the_value_of_the_option_that_is_missing():
+    from operable.kernel.errors import Fail
+    from operable.tool import Tool
+    from operable.tool.arguments import parse
+
+    tool = Tool("x", version="1", schema_name="x")
+
+    @tool.command()
+    def send(name: str, *, prompt: str) -> None:
+        """Send."""
+
+    with pytest.raises(Fail) as caught:
+        parse(tool, send, ["ada", "hello", "there"])
+    assert caught.value.hint == "--prompt 'hello there'"
+
+    with pytest.raises(Fail) as caught:
+        parse(tool, send, ["ada", "hello", "--prompt", "x"])
+    assert caught.value.hint == "quote an operand that has spaces"
+
+
+@pytest.mark.parametrize("words", [["-V"], ["--version"], ["-V", "--no-color"]])
+def test_the_version_has_a_short_option(words):
+    outcome = run(*words, output=None)
+
+    assert (outcome.exit_code, outcome.stdout) == (0, run("--version", output=None).stdout)

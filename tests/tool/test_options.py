@@ -22,11 +22,16 @@ def nothing() -> None:
 
 @pytest.mark.parametrize("name", CommandOptions.__annotations__)
 def test_each_documented_option_is_taken(name):
-    value = VALUES.get(name, () if name in ("examples", "secrets", "columns") else None)
+    value = VALUES.get(
+        name,
+        ()
+        if name in ("examples", "secrets", "columns", "aliases", "former", "exclusive", "one_of")
+        else None,
+    )
     assert hasattr(Command(nothing, "x", {name: value}), name)
 
 
 def test_no_option_is_taken_that_is_not_documented():
     made = Command(nothing, "x", {})
-    settings = {"apply_function", "function", "injected", "name"}
+    settings = {"apply_function", "function", "injected", "name", "shared"}
     assert {name for name in vars(made) if name[0] != "_"} - settings == set(CommandOptions.__annotations__)

@@ -69,7 +69,7 @@ def test_a_finite_stream_with_exit_0_and_an_ok_summary_is_a_success():
     assert verdict.summary == Summary(ok=True, count=1)
     assert verdict.last_error is not None
     assert verdict.last_error.code == "GONE"
-    assert verdict.notes == ()
+    assert [note.code for note in verdict.notes] == ["ERRORS_BESIDE_OK"]
 
 
 def test_the_caller_s_types_are_the_types_of_its_events():
@@ -204,7 +204,7 @@ def test_a_line_beyond_the_limit_is_a_violation_with_its_number():
 class TestLastLineWithoutLineEnd:
     def test_it_counts_when_it_is_complete(self):
         reader = Reader()
-        reader.feed(META + OK[:-1])
+        reader.feed(META + HIT + OK[:-1])
 
         assert reader.close() == [Summary(ok=True, count=1)]
         verdict = reader.eof(0)
@@ -236,7 +236,7 @@ class TestLastLineWithoutLineEnd:
 
 class TestNotes:
     def test_line_ends_with_carriage_return_are_accepted_and_noted_once(self):
-        verdict = judge((META + HIT + HIT + OK).replace(b"\n", b"\r\n"))
+        verdict = judge((META + HIT + OK).replace(b"\n", b"\r\n"))
 
         assert verdict.outcome == "success"
         assert verdict.notes == (Note("CRLF", "lines end with CR LF; LF is enough (2)", 1),)
@@ -276,16 +276,16 @@ class TestNotes:
 
     @requirement("aoi:13:unknown-types-ignored")
     def test_unknown_framework_events_pass_and_are_not_counted_as_results(self):
-        verdict = judge(META + b'{"type":"aoi:future"}\n' + OK)
+        verdict = judge(META + b'{"type":"aoi:future"}\n' + HIT + OK)
 
         assert verdict.ok
-        assert verdict.counts == Counts(events=3, domain=0)
+        assert verdict.counts == Counts(events=4, domain=1)
         assert [note.code for note in verdict.notes] == ["FRAMEWORK_TYPE_UNKNOWN"]
 
     def test_there_is_one_note_of_a_kind_however_long_the_stream(self):
         bad_error = b'{"type":"aoi:error","category":"weather"}\n'
 
-        notes = judge(META + bad_error * 1000 + OK).notes
+        notes = judge(META + bad_error * 1000 + NOT_OK, 65).notes
 
         assert [(note.code, note.line) for note in notes] == [
             ("ERROR_INCOMPLETE", 2),
@@ -405,3 +405,89 @@ def test_a_reader_keeps_no_events(types):
         tracemalloc.stop()
 
     assert kept < 100_000  # 20,000 events are some megabytes
+
+
+@pytest.mark.parametrize(
+    "stream, code, line",
+    [
+        (META + HIT + HIT + OK, "COUNT_DIFFERS", 4),
+        (META + HIT + b'{"type":"aoi:summary","ok":true,"count":1,"warning_count":1}\n', "COUNT_DIFFERS", 3),
+        (META + HIT + b'{"type":"aoi:summary","ok":true,"error_count":2}\n', "COUNT_DIFFERS", 3),
+        (META + HIT + ERROR + OK, "ERRORS_BESIDE_OK", 4),
+        (META.replace(b'"0.2"', b'"7.0"') + HIT + OK, "AOI_VERSION_UNKNOWN", 1),
+        (META + b'{"type":"hit","id":"a","id":"b"}\n' + OK, "DUPLICATE_KEYS", 2),
+        (META + b'{"type":"hit","deep":[{"id" :"a", "id": "b"}]}\n' + OK, "DUPLICATE_KEYS", 2),
+        (META + HIT + b'{"type":"aoi:summary","ok":false,"ok":true}\n', "DUPLICATE_KEYS", 3),
+    ],
+)
+def test_what_a_success_leaves_in_doubt_is_noted_and_refused_when_strict(stream, code, line):
+    assert [(note.code, note.line) for note in judge(stream).notes] == [(code, line)]
+    assert judge(stream).ok
+    strict = Reader(strict=True)
+    strict.feed(stream)
+    refused = strict.eof(0)
+    assert (refused.outcome, refused.code, refused.line, refused.exit_code) == (
+        *("violation", "DOUBTFUL"),
+        *(line, 65),
+    )
+
+
+def test_a_repeated_key_of_the_summary_is_found_however_long_the_stream():
+    reader = Reader()
+    for _ in range(30):
+        reader.feed(HIT * 10)
+    reader.feed(b'{"type":"aoi:summary","ok":false,"ok":true}\n')
+    assert ("DUPLICATE_KEYS", 301) in [(note.code, note.line) for note in reader.eof(0).notes]
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [
+        META + HIT + OK,
+        META + b'{"type":"aoi:check","name":"a","ok":true}\n' + OK,
+        META + b'{"type":"aoi:plan","action":"create"}\n' + OK,
+        META + HIT + ERROR + b'{"type":"aoi:summary","ok":true,"partial":true,"count":2,"error_count":1}\n',
+        META + b'{"type":"hit", "text" : "a \\":\\" b", "more": {"type": 1}}\n' + OK,
+        META + b'{"type":"hit","text":"\\u0022:\\u0022"}\n' + OK,
+    ],
+)
+def test_nothing_is_doubted_without_reason(stream):
+    verdict = judge(stream)
+    assert verdict.notes == ()
+    reader = Reader(strict=True, accept_partial=True)
+    reader.feed(stream)
+    assert reader.eof(0).ok
+
+
+def test_the_version_that_the_sdk_speaks_is_known_to_the_reader():
+    from operable.tool.declaration import AOI_VERSION
+    from operable.wire.notes import AOI_VERSIONS
+
+    assert AOI_VERSION in AOI_VERSIONS
+
+
+TWICE = b'{"type":"aoi:summary","ok":false,"ok":true}'
+
+
+def test_a_key_twice_in_a_last_line_without_a_line_end_is_a_doubt():
+    assert judged(META + TWICE, strict=True) == ("violation", "DOUBTFUL", 2)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_the_frameworks_events_are_searched_for_repeated_keys_however_far_behind_and_on_every_path(end):
+    verdict = judge(META + b'{"type":"row"}\n' * 300 + TWICE + end)
+
+    assert [(note.code, note.line) for note in verdict.notes if note.code == "DUPLICATE_KEYS"] == [
+        ("DUPLICATE_KEYS", 302)
+    ]
+
+
+def test_what_follows_the_offence_in_one_chunk_is_not_noted():
+    data = META + b"no event\n" + TWICE + b"\n"
+    whole = judge(data)
+    reader = Reader()
+    for line in data.splitlines(keepends=True):
+        reader.feed(line)
+
+    assert reader.eof(0) == whole
+    assert [note.code for note in whole.notes] == []

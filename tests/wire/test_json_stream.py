@@ -72,7 +72,6 @@ COMMANDS = st.one_of(
         TEXT,
         TEXT,
         st.lists(TEXT, max_size=2).map(tuple),
-        version=st.sampled_from(["", "0.1.0", "0.2.0"]),
     ),
     made(js.StopFrame),
     made(js.ToolApproveFrame, call_id=TEXT, scope=st.sampled_from(js.SCOPES)),
@@ -219,28 +218,12 @@ def test_an_unknown_type_is_told_apart_from_a_bad_line():
     )
 
 
-@pytest.mark.parametrize(
-    "version, names",
-    [
-        ("0.1.0", {"input"}),
-        ("0.1", {"input"}),
-        ("0.2.0", {"content"}),
-        ("0.2.10", {"content"}),
-        ("0.12.1", {"content"}),
-        ("1.0.0", {"content"}),
-        ("", {"input", "content"}),
-        ("nightly", {"input", "content"}),
-    ],
-)
-def test_a_message_names_its_text_as_the_peer_reads_it(version, names):
-    line = js.encode(js.message("m1", "hello", ("/a.png",), version=version))
+def test_a_message_has_both_names_of_its_text():
+    line = js.encode(js.message("m1", "hello", ("/a.png",)))
 
     assert json.loads(line) == {
-        "type": "message",
-        "msg_id": "m1",
-        "files": ["/a.png"],
-        **dict.fromkeys(names, "hello"),
-    }
+        "type": "message", "msg_id": "m1", "input": "hello", "content": "hello", "files": ["/a.png"]
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -280,7 +263,7 @@ def test_an_added_field_never_replaces_one_of_the_protocol():
 
 
 def test_text_that_is_no_unicode_still_makes_a_whole_line():
-    command = js.decode_command(js.encode(js.message("m1", "a\ud800b", version="0.2.0")))
+    command = js.decode_command(js.encode(js.message("m1", "a\ud800b")))
 
     assert isinstance(command, js.MessageFrame)
     assert command.text == "a?b"

@@ -38,7 +38,7 @@ EXPECTED = {
     "trailing_blank_line": (0, "violation", "OUTPUT_AFTER_SUMMARY", 4, []),
     "two_runs_in_one_log": (0, "violation", "SECOND_META", 3, []),
     "type_last": (0, "success", "OK", 3, ["META_INCOMPLETE"]),
-    "undecodable_file_name": (0, "violation", "NOT_JSON", 2, []),
+    "undecodable_file_name": (0, "violation", "LONE_SURROGATE", 2, []),
     "unprefixed_framework_names": (
         *(0, "violation", "EXIT0_WITHOUT_SUMMARY", 3),
         ["FRAMEWORK_NAME_UNPREFIXED", "META_MISSING"],

@@ -52,6 +52,19 @@ def test_what_is_no_program_has_no_completion_that_would_take_the_place_of_the_p
     assert refused.error["hint"] == "operable wrap shim prog"
 
 
+@pytest.mark.parametrize("words", [["logs", "web-1"], ["web-1"], ["gte", "pods"]])
+def test_an_unknown_command_is_never_an_operand_of_the_default_one(words):
+    for tool in ("kubectl", "docker", "restic", "systemctl"):
+        refused = wrap(tool, words[0] + "-not-there", *words[1:])
+        assert (refused.exit_code, refused.error["code"]) == (64, "UNKNOWN_COMMAND")
+
+
+def test_a_command_that_is_elsewhere_is_refused_with_where():
+    refused = wrap("git", "checkout", "main")
+    assert (refused.exit_code, refused.error["code"]) == (64, "UNKNOWN_COMMAND")
+    assert "git switch" in refused.error["hint"]
+
+
 def test_a_path_that_is_no_utf_8_is_answered_with_the_option_that_takes_it(tmp_path):
     refused = wrap("ls", os.fsencode(tmp_path) + b"/\xff")
 

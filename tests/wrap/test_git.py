@@ -66,7 +66,7 @@ def test_show_and_diff_tell_what_changed_and_how(repo):
     assert "+line 2\n" in change["patch"]
 
 
-@pytest.mark.parametrize("revision", ["HEAD:poem.txt", "HEAD^{tree}", "HEAD..HEAD", "^HEAD"])
+@pytest.mark.parametrize("revision", ["HEAD^{tree}", "HEAD..HEAD", "^HEAD"])
 def test_only_a_commit_can_be_shown(repo, revision):
     done = wrap("git", "show", revision, cwd=repo)
 
@@ -90,6 +90,18 @@ def test_a_commit_of_nothing_is_a_failure_and_makes_none(repo, more):
 
     assert (done.error["category"], done.error["code"]) == ("conflict", "NOTHING_TO_COMMIT")
     assert git("rev-parse", "HEAD", cwd=repo) == before
+
+
+def test_a_commit_that_is_not_there_afterwards_is_a_failure(repo):
+    hook = repo / ".git/hooks/post-commit"
+    hook.write_text("#!/bin/sh\ngit reset --soft HEAD~1\n")
+    hook.chmod(0o755)
+    (repo / "new.txt").write_text("x")
+    git("add", "new.txt", cwd=repo)
+
+    done = wrap("git", "commit", "-m", "new", cwd=repo, env=NAMES)
+
+    assert (done.error["code"], done.summary["ok"]) == ("NOTHING_TO_COMMIT", False)
 
 
 def test_commit_plans_first_and_then_commits_exactly_once_for_a_key(repo):

@@ -15,6 +15,7 @@ import pytest
 
 from operable.wrap import load, names
 from operable.wrap.plan.model import WrapCommandPlan
+from tests import needs
 from tests.cli.drive import SURROUNDINGS, operable
 from tests.tool.drive import Outcome
 from tests.wrap.drive import wrap
@@ -168,7 +169,7 @@ def test_the_bare_program_springs_the_trap(tool, words, scene):
     """Else the test before would be content with traps that are none."""
     importlib.import_module(f"tests.wrap.hostile_projects.{tool}").lay(scene)
     path = f"{Path(sys.executable).parent}:{SURROUNDINGS['PATH']}"
-    program = shutil.which(words[0], path=path)
+    program = shutil.which(needs.path_of(words[0]), path=path)
     if program is None:
         pytest.skip(f"{words[0]} is not installed")
     before = tree(scene.project)

@@ -158,7 +158,8 @@ def server():
         def _answer(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             seen.append((self.command, self.headers.get("Authorization", ""), body))
-            self.send_response(404 if self.path == "/missing" else 200)
+            digits = self.path[1:]
+            self.send_response(int(digits) if digits.isdigit() else 404 if self.path == "/missing" else 200)
             self.send_header("Set-Cookie", "session=verysecretvalue")
             for number in range(80 if self.path == "/boastful" else 0):
                 self.send_header(f"X-{number}", "v" * 1000)
@@ -196,6 +197,24 @@ def test_curl_gives_the_answer_whatever_its_status_and_bytes(server):
     assert (missing.exit_code, missing.results[0]["status"]) == (0, 404)
     assert binary.results[0]["body_b64"] == "/wA="
     assert b"verysecretvalue" not in found.stdout
+
+
+@pytest.mark.needs("curl")
+@pytest.mark.parametrize(
+    ("status", "category", "code"),
+    [(404, "not_found", "HTTP_NOT_FOUND"), (409, "conflict", "HTTP_CONFLICT"), (422, "validation", "HTTP_REFUSED"),
+     (501, "validation", "HTTP_NOT_IMPLEMENTED"), (503, "temporary", "HTTP_REFUSED")],
+)  # fmt: skip
+def test_a_change_that_the_server_refuses_is_a_failure_with_its_answer(server, status, category, code):
+    address, seen = server
+
+    done = wrap("curl", "send", f"{address}/{status}", "--data", "x", "--confirm")
+
+    assert len(seen) == 1
+    assert (done.error["category"], done.error["code"]) == (category, code)
+    assert (done.error["http_status"], done.error["retryable"]) == (status, False)
+    assert (done.summary["ok"], done.summary["partial"]) == (False, True)
+    assert [each["status"] for each in done.of("response")] == [status]
 
 
 @pytest.mark.needs("curl")

@@ -297,7 +297,7 @@ def test_git_tag_and_stash_give_names_and_messages_as_they_are(tmp_path, names, 
     git("stash", "store", "-m", text, head, cwd=place)
 
     tags = wrap("git", "tag", cwd=place)
-    stashes = wrap("git", "stash", cwd=place)
+    stashes = wrap("git", "stash", "list", cwd=place)
 
     assert sorted(raw(event, "ref") for event in tags.results) == sorted(names)
     assert {raw(event, "subject") for event in tags.results} == {text}

@@ -86,8 +86,10 @@ def main() -> int:
     print(
         f"{len(chaos.runs)} requests, {len(violations)} violations, {time.monotonic() - began:.0f} s; {folder}"
     )
-    if not options.keep and not violations:
-        shutil.rmtree(folder, ignore_errors=True)
+    keep = options.keep or bool(violations)
+    chaos.release(keep=keep)
+    if not keep:
+        shutil.rmtree(folder)
     return 1 if violations else 0
 
 

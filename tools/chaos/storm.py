@@ -118,6 +118,18 @@ class Chaos:
             database.close()
         return self._judge()
 
+    def release(self, *, keep: bool) -> None:
+        """Unmount the disk. Its mount ends with this process, so what is to be kept is copied out of it."""
+        if not self.options.fills:
+            return
+        kept = self.folder / "kept"
+        if keep:
+            subprocess.run(["cp", "-a", str(self.disk), str(kept)], check=True)
+        subprocess.run(["umount", "--lazy", str(self.disk)], check=True)
+        if keep:
+            self.disk.rmdir()
+            kept.rename(self.disk)
+
     def _judge(self) -> list[Violation]:
         over = time.time() + 1
         time.sleep(2)
@@ -182,8 +194,9 @@ class Chaos:
 
     def _request(self) -> None:
         roots = [kind for kind, (terms, _) in _KINDS.items() if terms.parent is None and not terms.ticks]
-        kind = self.dice.choice(roots)
-        of_kind = [name for name in self.terms if name.rpartition("-")[0] == kind]
+        jobs = {kind: [name for name in self.terms if name.rpartition("-")[0] == kind] for kind in roots}
+        # A few jobs are not of every kind.
+        of_kind = jobs[self.dice.choice([kind for kind in roots if jobs[kind]])]
         # The first jobs are asked for more often than the others: serial ones get queues.
         job = of_kind[min(int(self.dice.expovariate(0.4)), len(of_kind) - 1)]
         key = str(len(self.runs))

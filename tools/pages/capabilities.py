@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
+from operable.examples.outline.cli import tool
 from operable.spec import schema
 from operable.tool.discovery.capabilities import capabilities_document
-from outline.cli import tool
 from tools.markdown import block, code, table
 from tools.pages.events import resolved, type_of
 

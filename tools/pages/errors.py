@@ -86,7 +86,7 @@ def render() -> str:
             "",
             "## Codes of `outline`",
             "",
-            *_codes(failures(ROOT / "examples" / "outline" / "src")),
+            *_codes(failures(ROOT / "src" / "operable" / "examples")),
             "",
         ]
     )

@@ -74,6 +74,7 @@ TEXTS: dict[str, dict[str, str]] = {
     "Allowance": {"network": "Ask servers that the manifest names."},
     "FlowError": {
         "flow_code": "The word of the agentcli contract: see [errors](errors.md#codes-of-workflows).",
+        "answer": "What a task has left that ran before it failed, as `execute` returns it; else None.",
         "message": "The failure as a sentence.",
         "reported_as": "Another code for the report; None: that of the contract's word.",
         "details": "Further members of every report of the failure.",

@@ -6,7 +6,7 @@ PATH = "docs/reference/host.md"
 
 # In the order in which a caller meets them. A public name that is missing here fails the generator.
 PARTS = {
-    "Starting": ("define_agent_cli", "AgentCliHandle", "StartOptions", "Limits"),
+    "Starting": ("agent", "define_agent_cli", "AgentCliHandle", "StartOptions", "Limits"),
     "A session": ("Session", "Message", "Turn", "TurnResult", "Conversations"),
     "Without an event loop": ("SyncSession",),
     "One question, one answer": ("complete", "Completion"),
@@ -104,6 +104,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "autonomy": "A ceiling over every allow (AIP-7), from 0 (asks about everything) to 4 (none).",
         "budget": "Limits of a session: turns, tokens, usd, seconds.",
         "ask_timeout": "Seconds that a question waits; then it is denied.",
+        "unless": "Patterns of calls that are allowed in place of the default, where no rule is about them.",
     },
     "Ask": {
         "id": "The id to answer it by.",

@@ -7,8 +7,8 @@ PATH = "docs/reference/run.md"
 
 # In the order in which a caller meets them. A public name that is missing here fails the generator.
 PARTS = {
-    "Calling": ("call", "collect", "pipe", "CallOptions", "Call", "Collected", "Stage"),
-    "Calling from asyncio": ("acall", "acollect", "apipe", "AsyncCall"),
+    "Calling": ("call", "collect", "pages", "pipe", "CallOptions", "Call", "Collected", "Stage"),
+    "Calling from asyncio": ("acall", "acollect", "apages", "apipe", "AsyncCall"),
     "Judging": ("check", "Verdict"),
     "Recording and playing back": ("record", "load", "replay", "exit_like"),
     "Comparing two releases": ("compare", "compare_tools", "Comparison"),

@@ -17,7 +17,7 @@ PATH = "docs/reference/tool.md"
 # In the order in which an author meets them. A public name that is missing here fails the generator.
 PARTS = {
     "The tool and its commands": ("Tool", "command", "Command"),
-    "What goes out and comes in": ("Event", "Record", "Input", "Stream", "Options"),
+    "What goes out and comes in": ("Event", "Record", "Input", "Stream", "Options", "Arg", "Must"),
     "What a command may ask for": ("Page", "Context", "Relay"),
     "What a command may yield besides events": ("Warn", "Progress", "ItemError", "Change", "Check"),
     "Failures": ("Fail",),
@@ -41,6 +41,7 @@ TEXTS = {
         "machine_flags": "The options that select the output; leave one out that the tool uses otherwise.",
         "command": "Decorator: make a typed function a command; its options are below.",
         "sources": "Further folders that its commands are made of: a kept description is built again after a change in one.",
+        "start": "Commands that the overview names first, for a person who calls the tool without one.",
         "checks": "",
         "older": "",
         "catalogue": "",
@@ -64,6 +65,14 @@ TEXTS = {
     "Input": {"": 'class NoteIn(Input, type="note hit"): …'},
     "Stream": {"": "notes: Stream[NoteIn]"},
     "Options": {"": "class Where(Options): …"},
+    "Arg": {
+        "": 'colour: Annotated[str, Arg("color", env="SHOP_COLOR")] = "red"',
+        **dict.fromkeys(("aliases", "env", "former", "counted"), ""),
+    },
+    "Must": {
+        "": "count: Annotated[int, Must(min=1, max=10)] = 1",
+        "problem": "What is wrong with a value; None if nothing is.",
+    },
     "Context": {
         "": "context: Context",
         "run": "",
@@ -85,6 +94,8 @@ TEXTS = {
     "Warn": {
         "code": "Stable name of the condition, in upper snake case.",
         "message": "One sentence for people.",
+        "hint": "What to do about it.",
+        "target": "What it is about.",
     },
     "Progress": {
         "done": "How much is done.",
@@ -97,6 +108,7 @@ TEXTS = {
         "action": "What would be done, as a verb: `delete`.",
         "target": "Stable id, path or URL of what it is done to; empty when that does not exist yet.",
         "get": "A detail, or the default. `change[name]` gives one that must be there.",
+        "details": "Further fields of the event, exactly as they were given.",
         "payload": "What `carry` attached, for the apply phase.",
     },
     "Check": {

@@ -25,8 +25,8 @@ PARTS = {
         "first_line",
         "LineTooLong",
     ),
-    "operable.wire.decode": ("LineDecoder", "Offence", "is_object"),
-    "operable.wire.notes": ("Note", "remarks", "is_noteworthy"),
+    "operable.wire.decode": ("LineDecoder", "Offence", "is_object", "is_domain", "repeated_key"),
+    "operable.wire.notes": ("Note", "Tally", "remarks", "is_noteworthy", "quoted"),
     "operable.wire.reserved_names": ("check_domain_types", "check_schema", "event_types"),
 }
 # Codecs of conversations with agents: their vocabulary is explained where it is used (host and agent).
@@ -43,6 +43,7 @@ TEXTS: dict[str, dict[str, str]] = {
     "Reader": {
         "unbounded": "Whether the stream needs no summary; may be set until `eof`.",
         "accept_partial": "Whether partial results are good enough.",
+        "strict": "Whether a doubt is a failure.",
         "meta": "The meta event, once it was read.",
         "summary": "The summary event, once it was read.",
         "last_error": "The last error event that was read.",

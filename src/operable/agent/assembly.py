@@ -3,7 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from operable.agent import abilities
 from operable.agent.instructions import system_prompt
@@ -18,18 +18,27 @@ from operable.agent.session.conversation import (
 )
 from operable.agent.session.store import NullStore, Sessions, SessionStore
 from operable.agent.tool.ability import NO_SANDBOX, Ability
+from operable.agent.tool.call_rules import CallRules
 from operable.agent.tool.permissions import Permissions
 from operable.kernel import catalogue
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, Redactor
+from operable.project.settings import Settings, load_settings
+from operable.wire import json_stream as protocol
+
+if TYPE_CHECKING:
+    from operable.agent.tool.mcp import McpServers
 
 _LOG_LEVEL = "warning"
+_CONFIGURED = ("model", "base_url", "max_tokens", "effort")
 
 
 def assemble(
     options: dict[str, Any], environment: Mapping[str, str]
 ) -> tuple[SessionConversation, Callable[[], None]]:
     """The conversation, and what must be called at its end. `options["session_id"]` names the session afterwards."""
+    project = load_settings(options["workspace"])
+    _take_configured(options, project)
     provider: models.Model = catalogue.load(
         "operable.agent.providers", options["provider"], "MODEL", kind="provider"
     )
@@ -38,7 +47,7 @@ def assemble(
         session = provider.configure(settings)
     except models.ConfigurationError as problem:
         raise Fail("config", "PROVIDER_MISCONFIGURED", str(problem)) from problem
-    tuning = _tuning(provider, options)
+    tuning = _tuning(provider, options, project)
     _check_sandbox(options.get("sandbox"))
     toolbox = tools(options, environment)
     known = known_secrets(options, environment)
@@ -55,16 +64,22 @@ def assemble(
         environment=environment,
         store=store,
         permissions=Permissions(
-            "yolo" if options.get("auto_approve") else "default", tuple(options.get("allow", ()))
+            "yolo" if options.get("auto_approve") else "default",
+            (*options.get("allow", ()), *(["Skill"] if project.skills else [])),
+            CallRules(project.rules, options["workspace"]) if project.rules else None,
         ),
         sandbox=options.get("sandbox"),
         turns=kept.state.turns if kept else (),
         tokens=kept.state.tokens if kept else None,
         cost_usd=kept.state.cost_usd if kept else 0.0,
         known=known,
+        project=project,
     )
+    servers = _configured_servers(conversation, environment)
 
     def close() -> None:
+        if servers is not None:
+            servers.close()
         session.close()
         if kept is not None:
             kept.close()
@@ -72,7 +87,42 @@ def assemble(
     return conversation, close
 
 
-def _tuning(provider: models.Model, options: Mapping[str, Any]) -> Tuning:
+def _take_configured(options: dict[str, Any], project: Settings) -> None:
+    """What the command line and the environment do not say. A model of one provider is none of another."""
+    chosen = dict(project.chosen)
+    if chosen.get("provider", options["provider"]) != options["provider"]:
+        for name in ("model", "base_url", "effort", "context_window"):
+            chosen.pop(name, None)
+    for name, option in (("context_window", "window"), *((name, name) for name in _CONFIGURED)):
+        if name in chosen:
+            options.setdefault(option, chosen[name])
+
+
+def _configured_servers(
+    conversation: SessionConversation, environment: Mapping[str, str]
+) -> "McpServers | None":
+    """The servers of the configuration, which begin to connect."""
+    if not conversation.project.servers:
+        return None
+    from operable.agent.tool.mcp import McpServers, configured_frame
+
+    def heard(event: protocol.Event) -> None:
+        if isinstance(event, protocol.ErrorFrame):
+            conversation.notes.append(event.error.message)
+
+    servers = McpServers(conversation.toolbox, heard, conversation.workspace, conversation.known)
+    for name, server in conversation.project.servers.items():
+        try:
+            servers.add(configured_frame(name, server, environment))
+        except KeyError as missing:
+            conversation.notes.append(f"MCP server {name}: the variable {missing.args[0]} is not set")
+        except Fail as problem:
+            conversation.notes.append(problem.message)
+    conversation.servers = servers
+    return servers
+
+
+def _tuning(provider: models.Model, options: Mapping[str, Any], project: Settings) -> Tuning:
     model = options.get("model") or provider.default_model
     if (effort := options.get("effort")) is not None and effort not in provider.effort_levels:
         known = ", ".join(provider.effort_levels) or "none"
@@ -89,7 +139,8 @@ def _tuning(provider: models.Model, options: Mapping[str, Any]) -> Tuning:
         effort=effort,
         image_input=provider.images(model),
         compaction=options.get("compaction", "full"),
-        system_prompt=system_prompt(options["workspace"], options.get("system_prompt")),
+        window=options.get("window") or None,
+        system_prompt=system_prompt(options["workspace"], options.get("system_prompt"), project),
         max_turns=options.get("max_turns"),
         malformed_limit=options.get("malformed_limit", 3),
         failure_limit=options.get("failure_limit", 3),

@@ -71,7 +71,9 @@ def run(argv: list[str], environment: "dict[str, str] | None" = None) -> int:
         return _serve_stream(options, environment, stdout)
     except Fail as problem:
         if json_stream:
-            _write(stdout, _error("config_error", problem.message))
+            # The event has no field for a hint, and the host shows the message.
+            advice = f"; {problem.hint}" if problem.hint else ""
+            _write(stdout, _error("config_error", f"{problem.message}{advice}"))
         else:
             sys.stderr.write(f"operable-agent: {problem.message}\n")
             if problem.hint:
@@ -93,6 +95,7 @@ def _serve_stream(options: "dict[str, Any]", environment: "dict[str, str]", stdo
         options["provider"] == "offline"
         and not any(name in options for name in _CAN_FAIL)
         and not environment.get("OPERABLE_OFFLINE_SCRIPT")
+        and not _is_configured(options["workspace"])
     )
     if early:
         from operable.agent.places import new_session
@@ -116,6 +119,13 @@ def _serve_stream(options: "dict[str, Any]", environment: "dict[str, str]", stdo
         )
         _write(stdout, protocol.encode(ready))
     return server.serve()
+
+
+def _is_configured(workspace: str) -> bool:
+    """Whether a file of the user or of the project may be wrong, which is said before `ready`."""
+    from operable.project.places import is_configured
+
+    return is_configured(workspace)
 
 
 def _end_at_once_on_sigterm() -> None:

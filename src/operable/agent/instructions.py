@@ -9,6 +9,8 @@ that cannot be read are left out; each is cut at 64 KiB.
 import os
 from collections.abc import Iterator
 
+from operable.project.places import folders
+from operable.project.settings import Settings
 from operable.state.paths import config_path
 
 _OWN = (
@@ -20,13 +22,20 @@ _LIMIT = 64 * 1024
 _DEPTH = 5
 
 
-def system_prompt(workspace: str, own: str | None = None) -> str:
-    """The whole prompt; `own` replaces our sentences, not the user's files."""
+def system_prompt(workspace: str, own: str | None = None, project: Settings | None = None) -> str:
+    """The whole prompt; `own` replaces our sentences, not the user's files. `project`: what is configured."""
     parts = [own or _OWN, f"The workspace is {workspace}."]
     for path in _files(workspace):
         root = os.path.dirname(path)
         if text := (_read(path, root, _DEPTH, set()) or "").strip():
             parts.append(f"# {path}\n{text}")
+    if project is not None:
+        parts += project.instructions
+        if project.skills:
+            names = "\n".join(f"- {skill.name}: {skill.description}" for skill in project.skills.values())
+            parts.append(
+                f"# Skills\nCall Skill with the name of one to read it before you do what it is about.\n{names}"
+            )
     return "\n\n".join(parts)
 
 
@@ -38,14 +47,7 @@ def instruction_files(workspace: str) -> list[str]:
 def _files(workspace: str) -> Iterator[str]:
     if (own := config_path(_FILE)) is not None:
         yield own
-    folders = [workspace]
-    while not os.path.exists(os.path.join(folders[-1], ".git")):
-        outer = os.path.dirname(folders[-1])
-        if outer == folders[-1]:
-            folders = [workspace]  # no project: what is above the workspace belongs to others
-            break
-        folders.append(outer)
-    yield from (os.path.join(folder, _FILE) for folder in reversed(folders))
+    yield from (os.path.join(folder, _FILE) for folder in folders(workspace))
 
 
 def _read(path: str, root: str, depth: int, seen: set[str]) -> str | None:

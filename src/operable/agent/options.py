@@ -32,6 +32,7 @@ _VALUES: "dict[str, tuple[str, Any, str | None]]" = {
     "--project-dir": ("workspace", "text", None),
     "--session-id": ("session_id", "text", None),
     "--resume": ("resume", "text", None),
+    "--context-window": ("window", "count", None),
     "--compaction": ("compaction", ("off", "safe", "full"), None),
     "--sandbox": ("sandbox", "text", None),
     "--allow": ("allow", "text", None),
@@ -136,6 +137,9 @@ def choose_provider(options: "dict[str, Any]", environment: "Mapping[str, str]")
     if options.get("offline"):
         options["provider"] = "offline"
         return
+    if configured := _configured_provider(options):
+        options["provider"] = configured
+        return
     for provider, variable in KEYS.items():
         if environment.get(variable):
             options["provider"] = provider
@@ -144,5 +148,18 @@ def choose_provider(options: "dict[str, Any]", environment: "Mapping[str, str]")
         "config",
         "NO_PROVIDER",
         f"No provider is configured: {' or '.join(KEYS.values())} is not set",
-        hint="Set one of them, name a --provider, or use --offline.",
+        hint="Set one of them, name a --provider (elsewhere --option provider=NAME), or use --offline.",
     )
+
+
+def _configured_provider(options: "dict[str, Any]") -> "str | None":
+    from os.path import realpath
+
+    from operable.project.places import is_configured
+
+    workspace = realpath(options.get("workspace", "."))
+    if not is_configured(workspace):
+        return None
+    from operable.project.settings import load_settings
+
+    return load_settings(workspace).chosen.get("provider")

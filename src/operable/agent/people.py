@@ -33,6 +33,7 @@ Work:
   --workspace DIR          the folder that it works in (default: here); also --project-dir
   --system-prompt TEXT     instructions in place of our own; AGENTS.md files are added to either
   --max-turns N            rounds of tools for one message (default: no limit)
+  --context-window TOKENS  the size of the model's window, where it is not known: 8192 for many local models
   --compaction MODE        off, safe (old tool results) or full (also summaries; the default)
   --max-tool-call-malformed-turns N, --max-tool-call-failure-turns N
                            when to stop a model that goes in circles (default 3; 0: never)
@@ -111,7 +112,7 @@ def _sessions(workspace: str | None) -> str:
 
     from operable.agent.places import sessions_folder
     from operable.agent.session.store import Sessions
-    from operable.tool.human.mode import cell
+    from operable.tool.human.cells import cell
 
     wanted = None if workspace is None else os.path.realpath(workspace)
     rows = [("ID", "USED", "TURNS", "MODEL", "WORKSPACE", "BEGAN WITH")]
@@ -129,7 +130,7 @@ def _sessions(workspace: str | None) -> str:
 def _places(workspace: str) -> str:
     from operable.agent.instructions import instruction_files
     from operable.agent.places import sessions_folder
-    from operable.tool.human.mode import cell
+    from operable.tool.human.cells import cell
 
     rows = [["sessions", sessions_folder()]]
     rows += [["instructions", path] for path in instruction_files(workspace)]

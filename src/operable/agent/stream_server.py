@@ -43,6 +43,7 @@ class StreamServer:
         self._applying = threading.Lock()
         self._queued: list[protocol.SetConfigFrame] = []
         self._mcp = McpServers(conversation.toolbox, self._emit, conversation.workspace, conversation.known)
+        self._mcp.taken = frozenset(conversation.project.servers)
 
     def serve(self) -> int:
         """Until the end; the exit status of the process."""
@@ -68,7 +69,7 @@ class StreamServer:
         try:
             command = protocol.decode_command(line)
         except protocol.BadFrame as problem:
-            self._protocol_error(_explained(problem))
+            self._protocol_error(_explained(problem), problem.msg_id)
         else:
             self._do(command)
 
@@ -136,6 +137,9 @@ class StreamServer:
             self._mcp.settle(run.cancellation)
             conversation = self._conversation
             images = conversation.tuning.image_input == "supported"
+            for path in history.missing_files(message.files, conversation.workspace):
+                note = f"The attached file does not exist: {path[:300]}"
+                self._emit(protocol.InfoFrame(msg_id=message.msg_id, message=note))
             return history.blocks(message.text, message.files, conversation.workspace, images=images)
 
         run.work(blocks, at_end=self._apply_queued)

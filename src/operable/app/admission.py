@@ -34,7 +34,7 @@ def possible_paths(package: Package, words: Sequence[str]) -> list[str]:
     behind = words[len(path) :]
     commands = [command.split() for command in package.require().commands]
     below = [each for each in commands if each[: len(path)] == path and len(each) > len(path)]
-    return [" ".join(path), *(" ".join(each) for each in below if _in_order(each[len(path) :], behind))]
+    return [" ".join(path), *(" ".join(each) for each in below if in_order(each[len(path) :], behind))]
 
 
 def needs_confirmation(package: Package, words: Sequence[str]) -> bool:
@@ -45,7 +45,7 @@ def needs_confirmation(package: Package, words: Sequence[str]) -> bool:
         return True
     behind = words[len(path) :]
     below = [each.split() for each in app.confirmation_required]
-    return any(each[: len(path)] == path and _in_order(each[len(path) :], behind) for each in below)
+    return any(each[: len(path)] == path and in_order(each[len(path) :], behind) for each in below)
 
 
 def require_confirmation(package: Package, words: Sequence[str], *, confirmed: bool) -> None:
@@ -64,7 +64,8 @@ def require_confirmation(package: Package, words: Sequence[str], *, confirmed: b
     )
 
 
-def _in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
+def in_order(wanted: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether the most lenient parser finds these names in the words, one after the other."""
     rest = iter([each for word in words for each in _plain(word).split()])
     return all(any(_plain(name).startswith(word) for word in rest) for name in wanted)
 

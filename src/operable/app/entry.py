@@ -21,6 +21,7 @@ from operable.kernel.errors import Fail
 from operable.proc.command import PreparedCommand
 from operable.proc.environment import loads_code
 from operable.proc.spawn import prepare
+from operable.state.program_files import ABOVE, NODE_FILES
 
 _STATE = "app/state"
 # Beside a package, and no part of what is approved: what tools write there of which nothing is ever loaded.
@@ -50,42 +51,7 @@ _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib", "/opt/", "/nix/", "/snap/", "/dev
 NODE = re.compile(rb"\b(?:node|nodejs|npm|npx|pnpm|yarn|corepack|bun|bunx|deno|tsx|ts-node)\b")
 _SCRIPTS = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx", ".node")
 _MODULES = "node_modules"
-_NODE_FILES = (
-    *(
-        "package.json",
-        ".npmrc",
-        ".yarnrc",
-        ".yarnrc.yml",
-        ".pnp.cjs",
-        ".pnp.loader.mjs",
-        "pnpm-workspace.yaml",
-    ),
-    *("tsconfig.json", "deno.json", "deno.jsonc", "bunfig.toml"),
-)
 _NODE_HOMES = ("~/.node_modules", "~/.node_libraries")
-_PYTHON_FILES = (
-    "pyproject.toml",
-    "uv.toml",
-    "setup.cfg",
-    "tox.ini",
-    "pytest.ini",
-    "conftest.py",
-    "noxfile.py",
-)
-_RUBY_FILES = ("Gemfile", "Gemfile.lock", "Rakefile", ".bundle/config")
-# By a word of the entry: the settings that the program looks for above the folder that it runs in.
-_BY_PROGRAM = {
-    "cargo": ("Cargo.toml", ".cargo/config", ".cargo/config.toml", "rust-toolchain", "rust-toolchain.toml"),
-    "go": ("go.mod", "go.work"),
-    **dict.fromkeys(("bundle", "rake", "rails"), _RUBY_FILES),
-    **dict.fromkeys(
-        ("uv", "uvx", "poetry", "pdm", "hatch", "tox", "nox", "pytest", "py.test"), _PYTHON_FILES
-    ),
-    **dict.fromkeys(("just",), ("justfile", "Justfile", ".justfile")),
-    **dict.fromkeys(("mise", "asdf", "rtx"), (".tool-versions", "mise.toml", ".mise.toml")),
-    **dict.fromkeys(("gradle", "gradlew"), ("settings.gradle", "settings.gradle.kts", "gradle.properties")),
-    **dict.fromkeys(("mvn", "mvnw"), (".mvn/extensions.xml", ".mvn/jvm.config", ".mvn/maven.config")),
-}
 
 
 def wants_shell(package: Package) -> bool:
@@ -329,12 +295,12 @@ def is_script(name: str) -> bool:
 
 def paths(root: str, words: Sequence[str], *, node: bool) -> Iterator[str]:
     """Every file above the root that decides what the entry loads."""
-    names = {name for word in words for name in _BY_PROGRAM.get(os.path.basename(word), ())}
+    names = {name for word in words for name in ABOVE.get(os.path.basename(word), ())}
     seen: set[str] = set()
     folder = root
     while (above := os.path.dirname(folder)) != folder:
         folder = above
-        for name in sorted(names | set(_NODE_FILES if node else ())):
+        for name in sorted(names | set(NODE_FILES if node else ())):
             path = os.path.join(folder, name)
             if os.path.isfile(path):
                 yield path

@@ -15,10 +15,11 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
-from operable.app.admission import require_confirmation
-from operable.app.answers import Answer, judged, speaks_aoi, streamed
+from operable.app.admission import command_path, require_confirmation
+from operable.app.answers import Answer, answer_rules, judged, speaks_aoi, streamed
 from operable.app.entry import command_line, variables
 from operable.app.packages import Package
+from operable.app.sandbox import confined
 from operable.app.trust import Approvals
 from operable.app.usage import require_schedulable
 from operable.kernel.errors import EX_TIMEOUT, Fail
@@ -45,6 +46,8 @@ class AppCallOptions(TypedDict, total=False):
     confirmed: bool
     """The user has agreed to a command that needs confirmation."""
     env: Mapping[str, str] | None
+    stdin: bytes | None
+    """What the command reads."""
     inherit: Sequence[str]
     """Names of further variables to pass on, beside those that its APP.md declares."""
     timeout: float
@@ -62,7 +65,9 @@ def call(
 ) -> Answer:
     """Run `words`, a command path and its arguments. Fail for what must not or cannot run or is over its limits."""
     with _Call(package, words, approvals, options) as made:
-        return made.answer(output(made.command, timeout=made.timeout, heed=made.listener.take))
+        return made.answer(
+            output(made.command, stdin=made.stdin, timeout=made.timeout, heed=made.listener.take)
+        )
 
 
 async def acall(
@@ -73,7 +78,9 @@ async def acall(
 ) -> Answer:
     """`call` for asyncio. Cancelling the task ends the application before the cancellation goes on."""
     with _Call(package, words, approvals, options) as made:
-        return made.answer(await aoutput(made.command, timeout=made.timeout, heed=made.listener.take))
+        return made.answer(
+            await aoutput(made.command, stdin=made.stdin, timeout=made.timeout, heed=made.listener.take)
+        )
 
 
 class _Call:
@@ -85,20 +92,26 @@ class _Call:
         self._package = package
         self._limit = options.get("limit", OUTPUT_LIMIT)
         self.timeout = options.get("timeout", TIMEOUT)
+        self.stdin = options.get("stdin")
         require_confirmation(package, words, confirmed=options.get("confirmed", False))
         require_schedulable(package, words)
         self._approved = (approvals if approvals is not None else Approvals()).require(package)
         inherit = (*options.get("inherit", ()), *variables(package))
         self.command = command_line(package, words, env=options.get("env"), inherit=inherit)
         known = Known(secret_values(self.command.env, given=True))
-        self.listener = Listener(package, self._limit, options.get("on_passage"), known)
+        path = command_path(package, words)
+        answer_rules(package, path)  # refused before anything is run
+        self.listener = Listener(package, self._limit, options.get("on_passage"), known, path)
+        self._enclosure = confined(package, self.command)
 
     def __enter__(self) -> Self:
+        self.command = self._enclosure.__enter__()
         return self
 
     def __exit__(
         self, _: type[BaseException] | None, problem: BaseException | None, __: TracebackType | None
     ) -> None:
+        self._enclosure.__exit__()
         # The message must not show where the application is, so the deadline gets a message of its own.
         if isinstance(problem, Fail) and problem.code == "DEADLINE_EXCEEDED":
             raise Fail(
@@ -148,7 +161,9 @@ class Listener:
         limit: int,
         on_passage: OnPassage | None = None,
         known: Known | None = None,
+        command: str = "",
     ) -> None:
+        self._command = command
         self._known = known if known is not None else Known()  # secrets that the application was given
         self._package = package
         self._limit = limit
@@ -182,7 +197,7 @@ class Listener:
         """The answer, once it has ended."""
         judge = self._judge
         if judge is None:
-            return judged(self._package, b"".join(self._pieces), status, stderr, self._known)
+            return judged(self._package, b"".join(self._pieces), status, stderr, self._known, self._command)
         from operable.proc.child import ChildEnd
         from operable.proc.excerpt import Excerpt
 

@@ -60,8 +60,9 @@ class Approvals:
         self._consents = ConsentFile("apps", "approvals.json", path=path)
 
     def standing(self, package: Package) -> Standing:
-        own = package.source == "user"
         approved = self._consents.read().get(package.root)
+        # What was added from elsewhere runs as it was agreed to, also in the user's own folder.
+        own = package.source == "user" and not (approved or {}).get("origin")
         if approved is None:
             reason = "in the user's own folder" if own else "never approved"
             return Standing(trusted=own, reason=reason)
@@ -113,12 +114,30 @@ class Approvals:
             )
         return None
 
-    def approve(self, package: Package, *, shell: bool = False, expected: str | None = None) -> str:
-        """Remember this content; its digest. `expected` is what was looked at: Fail when it is another by now."""
+    def origin(self, root: str) -> dict[str, Any] | None:
+        """Where the package in this folder came from, if it was added from elsewhere (`installation`)."""
+        found = self._consents.read().get(root, {}).get("origin")
+        return found if isinstance(found, dict) else None
+
+    def approve(
+        self,
+        package: Package,
+        *,
+        shell: bool = False,
+        expected: str | None = None,
+        origin: dict[str, Any] | None = None,
+    ) -> str:
+        """Remember this content; its digest. `expected` is what was looked at: Fail when it is another by now.
+
+        `origin` is where it came from; a later approval keeps it.
+        """
         entry.words(package)
         seen = content(package)
         require_same(package, expected, seen.digest)
         details: dict[str, Any] = {"shell": shell, "env": entry.variables(package)}
+        origin = origin if origin is not None else self.origin(package.root)
+        if origin is not None:
+            details["origin"] = origin
         if len(seen.files) <= _TOLD_APART:
             details["files"] = {name: digest[:16] for name, digest in seen.files.items()}
         self._consents.approve(package.root, seen.digest, **details)
@@ -126,7 +145,11 @@ class Approvals:
 
     def revoke(self, package: Package) -> bool:
         """Forget the approval; whether there was one."""
-        return self._consents.revoke(package.root)
+        return self.forget(package.root)
+
+    def forget(self, root: str) -> bool:
+        """The same for a package that may be gone."""
+        return self._consents.revoke(root)
 
 
 def _differing(approved: Any, files: dict[str, str]) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ tool = Tool(
     schema_version="1.0.0",
     summary="One contract between agents and command lines.",
     commands="operable.cli.commands",
+    start=("catalog", "wrap list", "agent list", "lint", "init app", "flow init", "explain"),
     # The commands of `operable flow` are made of what these folders declare.
     sources=(f"{_PACKAGE}/flow", f"{_PACKAGE}/flow/operations"),
 )
@@ -77,6 +78,13 @@ def check_processes() -> Check:
     return processes()
 
 
+@tool.check("tracing")
+def check_tracing() -> Check:
+    from operable.cli.doctor import tracing
+
+    return tracing()
+
+
 def main() -> None:
     """Entry point of the console script."""
     global own_process  # noqa: PLW0603 - a fact of the process, known here only
@@ -89,4 +97,8 @@ def main() -> None:
 
         # Returns when these words are for `operable wrap` itself, or for another command.
         call_wrapped(tool, sys.argv[1:])
+    if sys.argv[1:2] == ["lint"] and "--" in sys.argv:
+        from operable.cli.lint.words import with_one_tool
+
+        sys.argv[1:] = with_one_tool(sys.argv[1:])
     tool.main()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from operable.kernel.extras import install_hint
 from operable.tool import Check, Fail
 
 OLDEST = (3, 11)
@@ -28,15 +29,11 @@ def msgspec() -> Check:
 
 
 def validation() -> Check:
-    return _package(
-        "jsonschema_rs",
-        needed_for="checking events against a schema",
-        hint="pip install 'operable[validate]'",
-    )
+    return _package("jsonschema_rs", needed_for="checking events against a schema", hint=install_hint(""))
 
 
 def people() -> Check:
-    return _package("rich", needed_for="colour and progress bars", hint="pip install 'operable[people]'")
+    return _package("rich", needed_for="colour and progress bars", hint=install_hint(""))
 
 
 def state() -> Check:
@@ -57,6 +54,17 @@ def state() -> Check:
     return Check(ok=True, detail=place)
 
 
+def tracing() -> Check:
+    """Where a variable names a collector, calls are spans; that needs an extra."""
+    from operable.gate.spans import names_collector
+
+    if not names_collector(os.environ):
+        return Check(ok=True, detail="no variable names a collector")
+    return _package(
+        "opentelemetry.exporter.otlp.proto.http", needed_for="spans of calls", hint=install_hint("otel")
+    )
+
+
 def processes() -> Check:
     """A tool that is run is ended with us, also when we are killed; that needs a shell (see `operable.proc.tree.warden`)."""
     if not os.access("/bin/sh", os.X_OK):
@@ -73,9 +81,9 @@ def processes() -> Check:
 def _package(name: str, *, needed_for: str, severity: str = "warning", hint: str) -> Check:
     """Imports it: one that is there but does not load (the wrong machine, half an upgrade) is as good as missing."""
     try:
-        module = __import__(name)
+        module = __import__(name)  # of a dotted name, the first part
     except ImportError as problem:
-        found = problem.name == name
+        found = name.startswith(problem.name or " ")
         detail = f"not installed: no {needed_for}" if found else f"does not load: {problem}"
         return Check(ok=False, severity=severity, detail=detail, hint=hint)
     from importlib.metadata import PackageNotFoundError, version

@@ -15,11 +15,9 @@ from typing import Protocol
 
 from operable.engine.store.queue import EMBEDDED_QUEUE, QueueIdentity
 from operable.kernel import catalogue
-from operable.kernel.errors import Fail
 
 VARIABLE = "OPERABLE_QUEUE"
 EMBEDDED = EMBEDDED_QUEUE.address
-_EXTRAS = {"dbos": "engine"}  # where a backend's package is in an extra of another name
 
 
 class Backend(Protocol):
@@ -66,12 +64,5 @@ class BackendEntry:
 def open_backend(settings: QueueSettings) -> Backend:
     """Raises Fail if there is no such backend, its package is not installed, or it cannot be reached."""
     name = settings.queue.partition("://")[0]
-    try:
-        entry: BackendEntry = catalogue.load(
-            "operable.engine.backends", name, "BACKEND", kind="engine backend"
-        )
-        return entry.open(settings)
-    except ModuleNotFoundError as error:
-        message = f"the queue {name} needs the package {error.name}, which is not installed"
-        hint = f"pip install 'operable[{_EXTRAS.get(name, name)}]'"
-        raise Fail("config", "PACKAGE_MISSING", message, target=name, hint=hint) from error
+    entry: BackendEntry = catalogue.load("operable.engine.backends", name, "BACKEND", kind="engine backend")
+    return entry.open(settings)

@@ -19,8 +19,10 @@ from operable.engine.store.database import prepare, read_identity, require_curre
 from operable.flow.home import home_of, paths, private_folder
 from operable.flow.scheduler.job_store import VARIABLE, jobs_address
 from operable.kernel.errors import Fail
-from operable.state.atomic import write_whole
+from operable.state.atomic import open_private, write_whole
 from operable.state.database import Database, is_shared, open_database, shown_address
+
+_LONGEST_RECORD = 65_536  # bytes; an address is much shorter
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,14 @@ class EnginePlace:
             except OSError:
                 times.append(0)
         return tuple(times)
+
+    def file(self) -> tuple[int, int] | None:
+        """Which file the store is. Returns None if it is a server's, or is gone."""
+        try:
+            found = None if self.is_shared else os.stat(self.address)
+        except OSError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
 
     def open_store(self) -> Database:
         """The store, made or migrated. Raises Fail if this home has another one."""
@@ -89,21 +99,36 @@ class EnginePlace:
 
     def require_same(self, identity: str | None = None) -> None:
         """Raises Fail if this home has another database; the first identity is remembered."""
-        shown = shown_address(self.address)
-        try:
-            with open(self._record, encoding="utf-8") as file:
-                known = json.load(file)
-        except FileNotFoundError:
+        shown, known = shown_address(self.address), self._read_record()
+        if known is None:
             if identity is not None:
-                write_whole(
-                    self._record, json.dumps({"address": shown, "identity": identity}).encode() + b"\n"
-                )
+                # A home that is moved takes its store along.
+                inside = os.path.dirname(self.address) == self.folder
+                address = os.path.basename(self.address) if inside else shown
+                record = json.dumps({"address": address, "identity": identity})
+                write_whole(self._record, record.encode() + b"\n")
             return
-        other_kind = known["address"] != shown and not (self.is_shared and is_shared(known["address"]))
-        if other_kind or (identity is not None and known["identity"] != identity):
-            message = f"the engine of this home uses {known['address']}, and {shown} is another database"
-            hint = f"remove {self._record} once no run of the old database matters"
+        address, first = known
+        other_kind = address != shown and not (self.is_shared and is_shared(address))
+        if other_kind or (identity is not None and first != identity):
+            message = f"the engine of this home uses {address}, and {shown} is another database"
+            hint = f"name that one with --database; or remove {self._record} once no run of it matters"
             raise Fail("config", "DATABASE_DIFFERS", message, target=shown, hint=hint)
+
+    def _read_record(self) -> tuple[str, str] | None:
+        """The address and the identity of this home's store. Returns None before there is one."""
+        try:
+            descriptor = open_private(self._record, os.O_RDONLY)
+            with open(descriptor, encoding="utf-8") as file:
+                known = json.loads(file.read(_LONGEST_RECORD))
+            address, identity = str(known["address"]), str(known["identity"])
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            message = f"{self._record}, which names the database of this home, cannot be read: {error}"
+            hint = f"remove it if this home has had no other database than {shown_address(self.address)}"
+            raise Fail("config", "DATABASE_RECORD", message, target=self._record, hint=hint) from error
+        return (address if is_shared(address) else os.path.join(self.folder, address)), identity
 
 
 def engine_place(

@@ -59,6 +59,9 @@ MEANINGS: dict[str, Meaning] = {word: meaning for words, meaning in _GROUPS.item
 _OWN = {
     "plan_changed": Meaning("internal_error", "conflict", "PLAN_CHANGED"),
     "store_unavailable": Meaning("internal_error", "temporary", "STORE_UNAVAILABLE"),
+    "store_login_refused": Meaning("internal_error", "authn", "STORE_REFUSED"),
+    "store_missing": Meaning("internal_error", "config", "DATABASE_MISSING"),
+    "store_access_refused": Meaning("internal_error", "authz", "STORE_REFUSED"),
     "HANDOFF_ARTIFACT_INVALID": Meaning("internal_error", "io", "BACKEND_FAILED"),
 }
 # Codes for failures that the product names more exactly than the contract does, with their categories.
@@ -73,7 +76,8 @@ _UNLISTED = Meaning("internal_error", "validation", "FLOW_FAILED")
 class FlowError(Fail):
     """A failure of a flow. `flow_code` is the contract's word; `details` go to every front end as they are.
 
-    `reported_as` is one of the codes in `EXACT`.
+    `reported_as` is one of the codes in `EXACT`. `answer` is what a task has left that ran before it failed: a caller in
+    this process may keep it, and no front end shows it.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class FlowError(Fail):
         super().__init__(category, reported_as or meaning.code, message)
         self.flow_code = flow_code
         self.details = details
+        self.answer: dict[str, Any] | None = None
         self._reported_as = reported_as
 
     def restated(self, message: str, **details: Any) -> "FlowError":

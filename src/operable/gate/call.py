@@ -2,6 +2,7 @@
 
     mcp:claude-desktop        calls   wrap/git/push         which runs   git push origin main
     flow:nightly/backup               tool/outline/export
+    program:report.py                 app/todo/list
     session:ses_0f2c…                 agent/codex/prompt
 
 For the rules (`operable.gate.policy.rules`) a call is a tool with the name KIND/NAME/ACTION, of kind `read` or `execute`,
@@ -18,6 +19,7 @@ from dataclasses import field
 from functools import cached_property
 from typing import Any, Final
 
+from operable.gate.policy.rules import Policy
 from operable.gate.policy.tool_call import JudgedCall
 from operable.kernel.canonical import digest
 from operable.kernel.data_class import dataclass
@@ -25,12 +27,13 @@ from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, Redactor
 from operable.kernel.visible import spelt_out
 
-CALLER_KINDS: Final = ("person", "mcp", "http", "acp", "rpc", "agent", "session", "flow")
+CALLER_KINDS: Final = ("person", "mcp", "http", "acp", "rpc", "agent", "session", "flow", "program")
 CALL_KINDS: Final = ("tool", "wrap", "app", "agent", "flow", "mcp")
 READ, CHANGE, DESTROY, UNKNOWN = "read", "change", "destroy", "unknown"
 CALL_EFFECTS: Final = (READ, CHANGE, DESTROY, UNKNOWN)
 # Names come from clients and from files: long enough for any of them, short enough for one line.
 _NAME_LIMIT: Final = 128
+_TOOL_LIMIT: Final = 1000  # of the whole name, which rules compare to its end
 _PART: Final = re.compile(r"[\s/]+")
 
 
@@ -78,6 +81,14 @@ def person() -> CallerId:
         return CallerId("person", str(uid))  # containers run under numbers that have no name
 
 
+@dataclass(frozen=True, slots=True)
+class SessionBounds:
+    """What the session that calls was started with: the call is not judged more kindly than what it does itself."""
+
+    rules: Policy
+    is_confined: bool = False
+
+
 @dataclass(frozen=True)
 class GatedCall:
     """One call. `command` are the words of the program that it runs; empty: the words of the call itself stand for them."""
@@ -92,6 +103,9 @@ class GatedCall:
     command: Sequence[str] = ()
     stdin: str = ""  # what the program reads
     consequence: str = ""  # what a person has to know beside the call itself
+    possible: Sequence[str] = ()  # further actions that its words may mean, for rules that deny or ask
+    bounds: SessionBounds | None = None
+    definition: str = ""  # the digest of what runs under this name, where it may change while a person thinks
 
     def __post_init__(self) -> None:
         if self.kind not in CALL_KINDS or self.effect not in CALL_EFFECTS:
@@ -100,6 +114,7 @@ class GatedCall:
             copied = json.loads(json.dumps(dict(self.arguments), allow_nan=False))
             object.__setattr__(self, "arguments", copied)
             object.__setattr__(self, "command", tuple(self.command))
+            object.__setattr__(self, "possible", tuple(self.possible))
             _ = self.digest  # of what cannot be sealed, nothing could be approved
         except (TypeError, ValueError, RecursionError) as error:
             raise Fail(
@@ -109,8 +124,13 @@ class GatedCall:
     @property
     def tool(self) -> str:
         """The name for rules and records: KIND/NAME/ACTION, the words of an action divided by `/`."""
-        parts = (self.kind, _PART.sub("-", self.name) or "-", *self.action.split())
-        return spelt_out("/".join(parts), _NAME_LIMIT)
+        return self._named(self.action)
+
+    def _named(self, action: str) -> str:
+        # A job of a flow is WORKFLOW/TASK; no other name has parts.
+        names = self.name.split("/") if self.kind == "flow" else [self.name]
+        parts = (self.kind, *(_PART.sub("-", name) or "-" for name in names), *action.split())
+        return spelt_out("/".join(parts), _TOOL_LIMIT)
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -130,13 +150,17 @@ class GatedCall:
         if not self.command:
             arguments = {**self.arguments, **arguments}
         kind = "read" if self.effect == READ else "execute"
-        return JudgedCall(self.tool, kind, arguments, result="" if self.effect == UNKNOWN else self.effect)
+        result = "" if self.effect == UNKNOWN else self.effect
+        possible = tuple(map(self._named, self.possible))
+        return JudgedCall(self.tool, kind, arguments, result=result, possible=possible)
 
     @cached_property
     def digest(self) -> str:
         """What a decision is bound to: who calls, what is called, with what, and what runs."""
+        changing = {"definition": self.definition} if self.definition else {}
         return digest(
             {
+                **changing,
                 "caller": str(self.caller),
                 "call": [self.kind, self.name, self.action],
                 "arguments": self.arguments,
@@ -146,6 +170,14 @@ class GatedCall:
                 "workspace": self.workspace,
             }
         )
+
+    def require_same(self, definition: str) -> None:
+        """Raises Fail conflict/CALL_CHANGED if another thing has this name by now than when the call was judged."""
+        if definition != self.definition:
+            message = f"{self.tool} is another one now than when it was asked about; nothing was run"
+            raise Fail(
+                "conflict", "CALL_CHANGED", message, target=self.tool, hint="look at it, and call it again"
+            )
 
     def shown(self, secrets: Known | None = None) -> dict[str, Any]:
         """The call for people and for the record: without secrets, nothing of it invisible."""

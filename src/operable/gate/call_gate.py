@@ -29,6 +29,7 @@ from operable.gate.call import GatedCall
 from operable.gate.call_queue import own_folder, release_folder
 from operable.gate.policy.call_policy import CallPolicy, CallRuling
 from operable.gate.policy.pattern import ALLOW, ASK, DENY
+from operable.gate.spans import CallSpans, call_spans
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known
@@ -128,6 +129,8 @@ class CallGate:
         """Write the ends that are due, for a caller whose event loop has ended."""
         for chain in list(self._chains.values()):
             chain.commit()
+        if (spans := call_spans()) is not None:
+            spans.flush()
 
     def close(self) -> None:
         """Write the ends that are due, and remove what this process asked."""
@@ -236,11 +239,13 @@ class CallGate:
         chain = self._chain(call)
         facts = self._facts(call, ruling, given, call_id)
         opened = chain.begin("call.started", str(call.caller), facts)
-        return CallAdmission(call, ruling, given, call_id, chain, opened)
+        return CallAdmission(call, ruling, given, call_id, chain, opened, spans=call_spans())
 
     def _record_refusal(self, call: GatedCall, ruling: CallRuling, given: Decision | None) -> None:
-        chain = self._chain(call)
-        chain.note("call.denied", str(call.caller), self._facts(call, ruling, given, _new_id(), refused=True))
+        chain, call_id = self._chain(call), _new_id()
+        chain.note("call.denied", str(call.caller), self._facts(call, ruling, given, call_id, refused=True))
+        if (spans := call_spans()) is not None:
+            spans.ended(call, call_id, 0.0, "CALL_DENIED")
 
     def _facts(
         self,
@@ -278,6 +283,7 @@ class CallAdmission:
     chain: "_Chain" = field(repr=False)
     opened: OpenRecord = field(repr=False)
     is_eager: bool = False
+    spans: CallSpans | None = field(default=None, repr=False)
     _begun: float = field(default_factory=time.monotonic, repr=False)
     _is_closed: bool = False
 
@@ -291,7 +297,8 @@ class CallAdmission:
         if self._is_closed:
             return
         self._is_closed = True
-        output = {"code": code, "milliseconds": round((time.monotonic() - self._begun) * 1000), **facts}
+        seconds = time.monotonic() - self._begun
+        output = {"code": code, "milliseconds": round(seconds * 1000), **facts}
         self.chain.end(
             "call.ended",
             str(self.call.caller),
@@ -302,6 +309,10 @@ class CallAdmission:
             self.chain.commit()
         else:
             self.chain.commit_soon()
+        if self.spans is not None:
+            self.spans.ended(self.call, self.call_id, seconds, code)
+            if self.is_eager:
+                self.spans.flush()
 
     def __enter__(self) -> Self:
         return self

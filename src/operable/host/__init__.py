@@ -1,9 +1,8 @@
 """Drive agents: install, confine, authenticate, spawn and converse with any agent CLI, through one event taxonomy.
 
-    from operable.host import define_agent_cli
+    from operable.host import agent
 
-    agent = define_agent_cli("agents/hermes/AGENT-CLI.md")
-    async with await agent.start(workspace=".") as session:
+    async with await agent("claude-code").start(workspace=".") as session:
         async for event in session.send("Say hello"):
             ...
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from operable.gate.policy.rules import Policy as Policy
     from operable.host.agent_cli import AgentCliHandle as AgentCliHandle
     from operable.host.agent_cli import Completion as Completion
+    from operable.host.agent_cli import agent as agent
     from operable.host.agent_cli import complete as complete
     from operable.host.agent_cli import define_agent_cli as define_agent_cli
     from operable.host.arm import Message as Message
@@ -56,6 +56,7 @@ _HOMES = {
     "SyncSession": "operable.host.sync",
     "Turn": "operable.host.session.turn",
     "TurnResult": "operable.host.session.turn",
+    "agent": "operable.host.agent_cli",
     "answer_ask": "operable.gate.approvals",
     "complete": "operable.host.agent_cli",
     "define_agent_cli": "operable.host.agent_cli",
@@ -83,6 +84,7 @@ __all__ = [
     "SyncSession",
     "Turn",
     "TurnResult",
+    "agent",
     "answer_ask",
     "complete",
     "define_agent_cli",

@@ -1,7 +1,6 @@
 """The public interface: a manifest becomes a handle, a handle starts sessions.
 
-    agent = define_agent_cli("agents/hermes/AGENT-CLI.md")
-    async with await agent.start(workspace=".") as session:
+    async with await agent("hermes").start(workspace=".") as session:
         async for event in session.send("Say hello"):
             ...
 
@@ -126,6 +125,21 @@ async def complete(
         message = turn.errors[-1].message if turn.errors else f"the turn ended as {turn.reason}"
         raise Fail("io", "COMPLETION_FAILED", message, target=agent.id, reason=turn.reason)
     return Completion(turn.text, turn.reason, turn.usage)
+
+
+def agent(name: str, *, workspace: str | os.PathLike[str] = ".") -> AgentCliHandle:
+    """The agent of this name, id or path, as `operable agent list` shows it: of the workspace, of the user, or bundled.
+
+    Raises Fail not_found for a name that is not known, and authz/MANIFEST_NOT_APPROVED for a manifest that came with the
+    workspace and was not approved as it is now.
+    """
+    from operable.host.launch.discover import Discovery
+    from operable.host.launch.ledger import Ledger
+    from operable.host.launch.places import Places
+
+    found = Discovery.default(Ledger(Places.default().ledger), os.path.realpath(workspace)).find(name)
+    found.require_trusted()
+    return define_agent_cli(found.path, trusted=True)
 
 
 def define_agent_cli(

@@ -19,7 +19,7 @@ from dataclasses import field
 from typing import Any, Protocol
 
 from operable.kernel.data_class import dataclass
-from operable.wire.events import AnyEvent, Notice, ToolCall, ToolResult
+from operable.wire.events import AnyEvent, Notice, ToolCall, ToolResult, Usage
 
 
 class PeerError(Exception):
@@ -52,6 +52,7 @@ class Opening:
     auth_method: str | None = None
     quirks: Mapping[str, Any] = field(default_factory=dict)  # metadata.operable of the manifest
     history: str = ""  # what was said before, for protocols that take it apart from the first message
+    used: Usage | None = None  # what the resumed session has used so far, as the host has recorded it
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,3 +249,6 @@ class Arm:
     resume_arguments: Any = None
     can_ask: bool = True
     can_resume: bool = True
+    # Agents of this protocol may leave instead of ending a turn that is stopped: the end of their input lets them go, and
+    # they are started again with `resume_arguments`. `open` of the same connection is then called again.
+    restarts: bool = False

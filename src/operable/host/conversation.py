@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from operable.host.agent_failure import classified, explained
 from operable.host.arm import CallRevised, CallWithdrawn, Happening, LateCall
 from operable.kernel.json import json_line
 from operable.wire.events import (
@@ -172,12 +173,8 @@ class Conversation:
         self, message: str, code: str = "agent_error", *, retryable: bool = False, data: Any = None
     ) -> list[Happening]:
         self.failed = True
-        return [
-            AgentError(
-                Failure(message or "The agent failed without a message.", code, retryable, data),
-                self.session_id,
-            )
-        ]
+        words = explained(message, data) or "The agent failed without a message."
+        return [AgentError(classified(Failure(words, code, retryable, data)), self.session_id)]
 
     def notice(self, code: str, message: str, data: Any = None) -> list[Happening]:
         return [Notice(code, message, self.session_id, data)]

@@ -103,6 +103,10 @@ class Odometer:
     def __init__(self) -> None:
         self._last = Usage()
 
+    def start(self, used: Usage) -> None:
+        """The counters are at this when the session begins."""
+        self._last = used
+
     def turn(self, total: Usage) -> Usage:
         """What was used since the total before; all zeros are not a reading (agents say that after an error)."""
         if total == Usage():

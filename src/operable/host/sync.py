@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from operable.gate.approvals import Ask
-from operable.host.arm import Message
+from operable.host.arm import Message, Opened
 from operable.host.session.log_files import Record, read_log
+from operable.host.session.registry import SessionMeta
 from operable.host.session.session import Session
 from operable.host.session.turn import Turn, TurnResult
 from operable.wire.events import AnyEvent, TurnEnd
@@ -38,6 +39,11 @@ class SyncTurn:
     @property
     def end(self) -> TurnEnd | None:
         return self._turn.end
+
+    def skip(self) -> int:
+        """Go on with the last events of a turn that is over, for a reader that is behind; how many it leaves out."""
+        skipped: int = blocking(_call(self._turn.skip))
+        return skipped
 
     def result(self) -> TurnResult:
         """Run to the end; what came of it."""
@@ -66,6 +72,16 @@ class SyncSession:
     @property
     def agent_session_id(self) -> str | None:
         return self._session.agent_session_id
+
+    @property
+    def meta(self) -> SessionMeta:
+        """What is known about it; it goes on changing."""
+        return self._session.home.meta
+
+    @property
+    def opened(self) -> Opened | None:
+        """What the agent said about itself when it began."""
+        return self._session.opened
 
     @property
     def asks(self) -> list[Ask]:

@@ -87,6 +87,9 @@ class Fail(Exception):  # noqa: N818 - reads as a verb where it is raised: `rais
         **details: "Any",
     ) -> None:
         super().__init__(message)
+        if category not in CATEGORIES:
+            msg = f"{category!r} is not a category of errors; known are {', '.join(CATEGORIES)}"
+            raise ValueError(msg)
         retryable_by_default, default_exit_code = CATEGORIES[category]
         self.category = category
         self.code = code
@@ -109,6 +112,21 @@ class Fail(Exception):  # noqa: N818 - reads as a verb where it is raised: `rais
         for name, given in (("hint", self.hint), ("target", self.target)):
             if given is not None:
                 event[name] = given
-        for name, value in self.details.items():
-            event.setdefault(name, value)
+        add_details(event, self.details, _OWN)
         return event
+
+
+_OWN = ("type", "category", "code", "message", "retryable", "hint", "target")
+
+
+def add_details(event: dict[str, "Any"], details: dict[str, "Any"], own: "tuple[str, ...]") -> None:
+    """Put an author's details into an event. One that is named like a field of the event is in its field `details`.
+
+    Such a name must not overwrite the framework's field, and must not be lost. None is a value.
+    """
+    if not any(name in own for name in details):
+        event.update(details)
+        return
+    clashing = {name: value for name, value in details.items() if name in own or name == "details"}
+    event.update((name, value) for name, value in details.items() if name not in clashing)
+    event["details"] = clashing

@@ -8,13 +8,13 @@ case.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Literal, Protocol
 
 from operable.kernel.data_class import dataclass
-from operable.lint.evidence import Invocation, Observation
+from operable.lint.evidence import Invocation, Observation, excerpt
 from operable.lint.plan import CommandPlan, ToolPlan
 
 Level = Literal["MUST", "SHOULD"]
@@ -50,6 +50,7 @@ class LintFinding:
     line: int | None = None
     status: int | None = None
     hint: str | None = None
+    timed: bool = False  # it was too slow: that must happen twice before a tool is blamed for it
 
     @property
     def label(self) -> str:
@@ -75,6 +76,12 @@ class Room(Protocol):
     def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         """Run it, and say what it changed: files by content, and the state that the tool reports."""
 
+    def together(self, invocation: Invocation) -> tuple[Observation, Observation]:
+        """The same call twice at once."""
+
+    def furnish(self, beside: Sequence[Sequence[str]] = ()) -> None:
+        """Start what runs beside a call already now: it may hold the state that is asked for."""
+
     def state(self) -> tuple[str, ...] | None:
         """What the tool says its state is; None when there is no way to ask."""
 
@@ -85,6 +92,9 @@ class Lab(Protocol):
     def observe(self, invocation: Invocation) -> Observation: ...
     def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]: ...
     def room(self) -> AbstractContextManager[Room]: ...
+    def anew(self) -> Lab:
+        """The same, with nothing run yet."""
+
     @property
     def confined(self) -> str | None:
         """Why the tool is not confined; None when it is."""
@@ -132,6 +142,12 @@ class Case:
             raise Untested("stdout contains no readable event; see check 2")
         return invocation
 
+    def fail_as_a_whole(self, message: str, seen: Observation, *, section: str) -> Iterator[LintFinding]:
+        """Advice about what all commands have in common: given once, whichever command shows it first."""
+        if self.plan.reported.setdefault((self.check.name, message), self) is self:
+            found = self.fail(message, seen, level="SHOULD", section=section, excerpt=excerpt(seen.stderr))
+            yield replace(found, command=None)
+
     def fail(
         self,
         message: str,
@@ -171,6 +187,7 @@ class Case:
             line=line,
             status=None if observation is None else observation.status,
             hint=check.hint if result == "fail" else None,
+            timed=result == "fail" and observation is not None and observation.ended == "deadline",
         )
 
 

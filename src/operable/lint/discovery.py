@@ -88,9 +88,9 @@ def _command(lab: Lab, made: ToolPlan, name: str, claims: dict[str, Any]) -> Com
     command = CommandPlan(name, made.name, claims, made.profile.command(name), machine)
     if made.capabilities is not None and command.profile.skip is None:
 
-        def ask(command: CommandPlan, items: bool) -> dict[str, Any] | None:
+        def ask(command: CommandPlan, part: str) -> dict[str, Any] | None:
             words = made.asking(command.name)
-            return _schema(lab.observe(Invocation((*words, "--items") if items else words, bare=True)))
+            return _schema(lab.observe(Invocation((*words, part) if part else words, bare=True)))
 
         command.ask = ask
     return command

@@ -31,6 +31,7 @@ class Invocation:
     """One start of the tool."""
 
     words: tuple[str, ...]  # after the program
+    raw: bytes = b""  # one operand more, last: bytes that need not be text
     stdin: bytes | None = None  # None: /dev/null
     hold_stdin: bool = False  # leave it open after `stdin`, as a producer that is still busy does
     env: tuple[tuple[str, str], ...] = ()
@@ -52,6 +53,7 @@ class Invocation:
     )
     timeout: float | None = None  # None: the profile's
     beside: tuple[tuple[str, ...], ...] = ()  # programs that run in the room, besides those of every room
+    litter: bool = False  # say what is left in /tmp, which is otherwise empty and gone with the process
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Observation:
     """What one invocation did."""
 
     invocation: Invocation
-    program: str
+    program: str  # as a shell takes it
     stdout: bytes
     stderr: str
     status: int | None  # as subprocess has it; a sandboxed tool that a signal ended has 128 + its number
@@ -87,6 +89,7 @@ class Observation:
     outgoing: tuple[str, ...] | None = None  # whom it tried to reach; None: that could not be observed
     terminal_output: bytes = b""
     orphans: tuple[str, ...] = ()
+    litter: tuple[str, ...] = ()  # what it left in /tmp, where that was looked at
     notes: tuple[str, ...] = field(default=())
 
     @cached_property
@@ -160,7 +163,7 @@ class Observation:
     def command_line(self) -> str:
         """What a person can paste to see it again."""
         invocation = self.invocation
-        line = shlex.join((self.program, *invocation.words))
+        line = " ".join((self.program, *map(shlex.quote, invocation.words))) + _quoted(invocation.raw)
         if invocation.signal and not invocation.room:
             # It waits for the signal, or it ends before: in either case nothing has to be timed.
             seconds = max(2, math.ceil(invocation.watch))
@@ -201,6 +204,11 @@ class Observation:
         if self.ended == "excess":
             notes.append(f"beware: {', '.join(self.notes)}")
         return notes
+
+
+def _quoted(raw: bytes) -> str:
+    """Bytes as a word of bash."""
+    return f" $'{''.join(f'{chr(92)}x{byte:02x}' for byte in raw)}'" if raw else ""
 
 
 def excerpt(data: bytes | str) -> str:

@@ -34,28 +34,40 @@ class CommandPlan:
     claims: dict[str, Any]
     profile: CommandProfile
     machine: tuple[str, ...]
-    ask: Callable[[CommandPlan, bool], dict[str, Any] | None] | None = field(default=None, repr=False)
+    ask: Callable[[CommandPlan, str], dict[str, Any] | None] | None = field(default=None, repr=False)
     _settled: tuple[Invocation | None, str] | None = field(default=None, repr=False)
 
     @cached_property
+    def published(self) -> dict[str, Any] | None:
+        """What `input-schema` says of it; the tool is asked when a check needs it."""
+        return None if self.ask is None else self.ask(self, "")
+
+    @cached_property
     def inputs(self) -> dict[str, Any] | None:
-        """The schema of its arguments; the tool is asked when a check needs it."""
-        return None if self.ask is None else self.ask(self, False)
+        """The schema of its command line: one that says so, by where each property belongs (`x-cli`)."""
+        if _is_command_line(self.published):
+            return self.published
+        other = None if self.ask is None or not self.reads_jsonl else self.ask(self, "--arguments")
+        return other if _is_command_line(other) else None
+
+    @property
+    def guessed(self) -> dict[str, Any] | None:
+        """A schema to make arguments from. One that does not say what it is of is tried as one of options, and never
+        judged by.
+        """
+        return self.inputs if self.reads_jsonl else self.inputs or self.published
+
+    @cached_property
+    def item_schema(self) -> dict[str, Any] | None:
+        """The schema of what it reads, line by line (section 12.1)."""
+        if self.ask is None or not self.reads_jsonl:
+            return None
+        return self.ask(self, "--items") if _is_command_line(self.published) else self.published
 
     @cached_property
     def item(self) -> dict[str, Any] | None:
         """An item of structured input, made from its schema."""
-        if self.ask is None or not self.reads_jsonl:
-            return None
-        schema = self.ask(self, True)
-        if schema is None and self._inputs_are_items:
-            schema = self.inputs
-        return None if schema is None else example_item(schema)
-
-    @property
-    def _inputs_are_items(self) -> bool:
-        """Whether its only schema is that of what it reads (section 12.1), and says nothing of its command line."""
-        return self.reads_jsonl and self.inputs is not None and "x-cli" not in str(self.inputs)
+        return None if self.item_schema is None else example_item(self.item_schema)
 
     def claims_flag(self, name: str) -> bool:
         return self.claims.get(name) is True
@@ -149,10 +161,12 @@ class CommandPlan:
         if self.profile.args is not None:
             yield list(self.profile.args)
             return
-        yield from from_examples(self.claims.get("examples"), self.tool, self.words)
-        if self._inputs_are_items:
+        for arguments in from_examples(self.claims.get("examples"), self.tool, self.words):
+            # An end that the example asks for is none of the stream's own.
+            yield _unlimited(arguments) if self.unbounded else arguments
+        if self.reads_jsonl and self.inputs is None and self.item_schema is not None:
             yield ["--input-jsonl", "-"]
-        generated = from_schema(self.inputs)
+        generated = from_schema(self.guessed)
         if generated is not None:
             if self.reads_jsonl and "--input-jsonl" not in generated:
                 generated += ["--input-jsonl", "-"]
@@ -201,6 +215,7 @@ class ToolPlan:
     commands: list[CommandPlan] = field(default_factory=list)
     discovery: dict[str, Observation] = field(default_factory=dict)  # what was asked -> the answer
     state: Invocation | None = None  # the call that reports the state
+    reported: dict[tuple[str, str], object] = field(default_factory=dict)  # see `Case.fail_as_a_whole`
 
     @property
     def name(self) -> str:
@@ -258,6 +273,18 @@ class ToolPlan:
                 )
                 found.append((str(entry.get("name")), known, str(entry.get("default"))))
         return found
+
+
+def _is_command_line(schema: dict[str, Any] | None) -> bool:
+    return schema is not None and "x-cli" in str(schema)
+
+
+def _unlimited(arguments: list[str]) -> list[str]:
+    """Without `--limit N`."""
+    if "--limit" in arguments:
+        place = arguments.index("--limit")
+        return arguments[:place] + arguments[place + 2 :]
+    return [word for word in arguments if not word.startswith("--limit=")]
 
 
 def _line(value: Any) -> bytes:

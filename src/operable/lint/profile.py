@@ -179,7 +179,7 @@ def recipe(program: str, profile: Profile, machine: tuple[str, ...]) -> str:
 
     The command lines of findings begin in it. Without it they would run on the data of the user who pastes them,
     deletions included. What runs beside the tool is not in it, since it must live as long as the room. `program` is as
-    in the other lines, `machine` as setup steps get it.
+    in the other lines, as a shell takes it, `machine` as setup steps get it.
     """
     tool = profile.tool
     steps = ['cd "$(mktemp -d)"', "mkdir home"]
@@ -191,7 +191,7 @@ def recipe(program: str, profile: Profile, machine: tuple[str, ...]) -> str:
             steps.append(f"mkdir -p {shlex.quote(folder)}")
         steps.append(f"printf %s {shlex.quote(content)} > {shlex.quote(path)}")
     for words in tool.setup:
-        steps.append(shlex.join((program, *words, *(() if chooses_output(words) else machine))))
+        steps.append(f"{program} {shlex.join((*words, *(() if chooses_output(words) else machine)))}")
     return " && ".join(steps)
 
 

@@ -1,6 +1,6 @@
 """Validation of what a tool publishes and emits: JSON Schema documents, capability manifests, events.
 
-Needs the extra `operable[validate]`; without it every question here is answered with `Untested`, never with a pass.
+Needs jsonschema-rs; without it every question here is answered with `Untested`, never with a pass.
 """
 
 from __future__ import annotations
@@ -80,6 +80,18 @@ def events(schema: dict[str, Any] | None) -> Validator | None:
         return None
 
 
+def item_flaw(schema: dict[str, Any], item: dict[str, Any]) -> str | None:
+    """Why an item of input is not what this schema says; None also if the schema cannot be used."""
+    engine = _engine()
+    try:
+        engine.validator_for(schema, retriever=self_contained).validate(item)
+    except engine.ValidationError as error:
+        return str(error.message)[:_LIMIT]
+    except ValueError:
+        return None
+    return None
+
+
 def flaw(validator: Validator, event: dict[str, Any]) -> str | None:
     try:
         return validator.flaw(event)
@@ -89,7 +101,7 @@ def flaw(validator: Validator, event: dict[str, Any]) -> str | None:
 
 def _engine() -> Any:
     if not validator_available():
-        raise Untested("validating needs the package jsonschema-rs: pip install 'operable[validate]'")
+        raise Untested("validating needs the package jsonschema-rs: pip install operable")
     import jsonschema_rs
 
     return jsonschema_rs

@@ -4,6 +4,7 @@ that they are run once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -14,8 +15,9 @@ from operable.lint.samples import options_of
 
 UNKNOWN_OPTION = "--no-such-option"
 UNKNOWN_COMMAND = "no-such-command"
+_FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
 # What makes programs colour their output, and take another encoding than UTF-8 for the one that is wanted.
-_BRIGHT = (
+BRIGHT = (
     ("TERM", "xterm-256color"),
     ("COLORTERM", "truecolor"),
     ("FORCE_COLOR", "1"),
@@ -57,9 +59,19 @@ def number_option(command: CommandPlan) -> str | None:
     return None
 
 
+def known_flags(case: Case) -> list[str]:
+    """Every option that the command's schema names, or else its help."""
+    command = case.target
+    if command.inputs is not None:
+        return [flag for flag, _ in options_of(command.inputs)]
+    shown = case.lab.observe(Invocation((*command.words, "--help")))
+    text = shown.stdout.decode("utf-8", "replace") if shown.status == 0 else ""
+    return list(dict.fromkeys(_FLAG.findall(text)))
+
+
 def dry_run(case: Case) -> Invocation:
-    """The sample call with --dry-run and without confirmation."""
-    return case.target.with_options(unconfirmed(case), "--dry-run")
+    """The sample call with --dry-run and without confirmation. What it leaves in /tmp is looked at."""
+    return replace(case.target.with_options(unconfirmed(case), "--dry-run"), litter=True)
 
 
 def unconfirmed(case: Case) -> Invocation:
@@ -113,7 +125,7 @@ def streams(case: Case) -> Iterator[tuple[str, Observation]]:
 
 def _displayed(case: Case, call: Invocation) -> Invocation:
     """The same call in a person's surroundings: what it was asked for decides what it prints, not where."""
-    bright = replace(call, env=_BRIGHT)
+    bright = replace(call, env=BRIGHT)
     plain = case.lab.observe(call)
     # One that reads its input would read the terminal; one without an end is ended when it has written to a pipe.
     piped = call.stdin is not None or "-" in call.words or case.target.unbounded

@@ -13,7 +13,6 @@ from functools import cache
 from typing import Any
 
 from operable.kernel.catalogue import nearest
-from operable.kernel.errors import Fail
 from operable.manifest.kind import Kind
 from operable.manifest.part import ManifestPart, Path
 from operable.manifest.problem import Level, Problem
@@ -183,15 +182,7 @@ def _given(part: ManifestPart) -> str:
 @cache
 def validator(name: str) -> Any:
     """The compiled validator of a published schema; its references lead to the other manifest schemas only."""
-    try:
-        import jsonschema_rs
-    except ImportError as error:
-        raise Fail(
-            "config",
-            "VALIDATOR_MISSING",
-            "validating manifests needs the package jsonschema-rs",
-            hint="pip install 'operable[manifest]'",
-        ) from error
+    import jsonschema_rs
 
     registry = jsonschema_rs.Registry(list(_published().items()))
     return jsonschema_rs.validator_for(schema(name), registry=registry, validate_formats=True)

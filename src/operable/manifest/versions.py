@@ -82,7 +82,7 @@ def _groups(pattern: str) -> int:
 
 def _tree(pattern: str) -> Any:
     """The expression as Python's `re` reads it: nearly the same language, and the tree can be walked."""
-    from re import _parser  # type: ignore[attr-defined]
+    from re import _parser  # type: ignore[attr-defined, unused-ignore]
 
     try:
         return _parser.parse(re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", pattern))
@@ -92,7 +92,7 @@ def _tree(pattern: str) -> Any:
 
 def _explodes(node: Any, *, inside: bool) -> bool:
     """Whether an endless repetition is inside another."""
-    from re import _constants  # type: ignore[attr-defined]
+    from re import _constants  # type: ignore[attr-defined, unused-ignore]
 
     node = getattr(node, "data", node)
     if not isinstance(node, list | tuple):

@@ -7,13 +7,15 @@ because every provider and client has the same limits.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
+from operable.offer.entry_schema import result_types
 from operable.run.validator import self_contained
 from operable.tool.declaration import ALIAS, BUILT_IN
 from operable.tool.discovery.capabilities import is_read_only
@@ -51,6 +53,8 @@ class Action:
     # needs it).
     plan_consent: str = ""
     is_undeclared: bool = False  # nothing declares what it does: an agent does what it is asked to
+    event_types: tuple[str, ...] = ()  # of its results; empty: it does not say
+    below: tuple[str, ...] = ()  # the longer commands that its words may reach, where they are its caller's
 
     @property
     def assurance(self) -> str:
@@ -90,6 +94,10 @@ class Adapter(Protocol):
         """What a call takes: a strict JSON Schema of one object."""
         ...
 
+    def entry_schema(self, action: Action) -> dict[str, Any] | None:
+        """What one result is, as its owner declares it; None: that is not known."""
+        ...
+
     def program_line(self, action: Action, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """The words of the program that a call runs, for rules and people; empty: it runs no program of its own."""
         ...
@@ -98,6 +106,15 @@ class Adapter(Protocol):
         self, action: Action, arguments: Mapping[str, Any], *, confirmed: Confirmation, progress: Progress
     ) -> Result:
         """Call it once. Cancelling the task ends everything that was started, before the cancellation goes on."""
+        ...
+
+
+@runtime_checkable
+class ChangingAdapter(Protocol):
+    """An adapter whose commands run what is defined elsewhere, and may be defined anew between a question and its answer."""
+
+    def definition(self) -> str:
+        """The digest of what a call would run now."""
         ...
 
 
@@ -144,6 +161,8 @@ def declared_action(entry: Mapping[str, Any]) -> Action:
         needs={str(need): str(reason) for need, reason in needs.items()} if isinstance(needs, dict) else {},
         project_code=str(entry.get("project_code") or ""),
         plan_consent=str(plan.get("consent") or "") if isinstance(plan, dict) else "",
+        # What it relays is another tool's, and has any type.
+        event_types=() if entry.get("relays") is True else result_types(entry.get("event_types")),
     )
 
 
@@ -153,6 +172,7 @@ def with_any_words(action: Action, actions: Iterable[Action]) -> Action:
     reached = [each for each in actions if each.name.split()[: len(path)] == path]
     return replace(
         action,
+        below=tuple(each.name for each in reached if each.name != action.name),
         read_only=all(each.read_only for each in reached),
         destructive=any(each.destructive for each in reached),
         confirm=any(each.confirm for each in reached),
@@ -183,7 +203,14 @@ def tool_name(*words: str, kind: str = "", taken: Container[str] = ()) -> str:
     name = _NOT_IN_A_NAME.sub("_", wanted)
     if len(name) > NAME_LIMIT:
         name = _shortened(name, wanted)
-    return name if name not in taken else _shortened(name, f"{kind} {wanted}")
+    if name in taken:
+        name = _shortened(name, f"{kind} {wanted}")
+    # `a` `b_c` and `a_b` `c` are one name, and would be one identity also: a call must never mean another command.
+    for number in itertools.count():
+        if name not in taken:
+            return name
+        name = _shortened(name, f"{kind} {number} " + "\0".join(words))
+    raise AssertionError
 
 
 def _shortened(name: str, identity: str) -> str:

@@ -11,8 +11,9 @@ from typing import Any
 
 from operable.kernel.json import DEEPEST, too_deep
 from operable.offer.action import Action, Confirmation, Progress, Result
+from operable.offer.entry_schema import entry_schema
 from operable.offer.result import ENDLESS_RESULTS, ResultCollector
-from operable.offer.words import command_words, confirmation_words, offered, unspecified
+from operable.offer.words import command_words, confirmation_words, offered, operand_names, unspecified
 from operable.proc.tree.escalation import Graces
 from operable.run import acall
 from operable.run.discovery import ToolSource, adocument
@@ -21,6 +22,7 @@ from operable.state.paths import VARIABLES
 
 TIMEOUT = 600.0
 _MACHINE = "--output=jsonl"
+EventSchema = Callable[[], Mapping[str, Any] | None]
 ProgramLine = Callable[[str, Mapping[str, Any]], tuple[str, ...]]
 ENDLESS_TIMEOUT = 30.0
 
@@ -30,6 +32,7 @@ class AoiAdapter:
 
     `name` is the tool's own; `program` gives the words of the program behind a wrapper, by command and arguments.
 
+    `events` gives the schema of its events.
     `graces`: how long it may take to end what it has started, when a call is cancelled.
     """
 
@@ -45,10 +48,12 @@ class AoiAdapter:
         cwd: str | None = None,
         name: str = "",
         program: ProgramLine | None = None,
+        events: EventSchema | None = None,
     ) -> None:
         self._words = tuple(words)
         self._name = name or os.path.basename(words[-1])
         self._program = program
+        self._events = events
         self._inherit = tuple(inherit)
         self._env = env
         self._schemas: dict[str, dict[str, Any] | None] = dict(schemas or {})
@@ -63,6 +68,17 @@ class AoiAdapter:
             return unspecified()
         items = await self._item_schema(action)
         return offered(schema) if items is None else offered(schema, items)
+
+    async def operand_names(self, action: Action) -> list[str]:
+        """Which arguments of the input schema are operands on the command line, in their order."""
+        schema = await self._schema(action.name)
+        return [] if schema is None else operand_names(schema)
+
+    def entry_schema(self, action: Action) -> dict[str, Any] | None:
+        if self._events is None or not action.event_types:
+            return None
+        schema = entry_schema(self._events(), action.event_types)
+        return schema if schema is not None and _is_schema(schema) else None
 
     def program_line(self, action: Action, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         if self._program is not None:
@@ -89,6 +105,7 @@ class AoiAdapter:
             stdin=stdin,
             inherit=self._inherit,
             env=self._env,
+            exact=True,
             cwd=self._cwd,
             graces=self._graces,
             tree=True,
@@ -135,12 +152,16 @@ class AoiAdapter:
 
 def _usable(document: dict[str, Any], items: dict[str, Any] | None = None) -> bool:
     """Whether arguments can be checked by it, and clients can be sent it."""
-    import jsonschema_rs
-
     if too_deep(document, DEEPEST // 2) or (items is not None and too_deep(items, DEEPEST // 2)):
         return False
+    return _is_schema(offered(document, items))
+
+
+def _is_schema(schema: dict[str, Any]) -> bool:
+    import jsonschema_rs
+
     try:
-        jsonschema_rs.validator_for(offered(document, items), retriever=self_contained)
+        jsonschema_rs.validator_for(schema, retriever=self_contained)
     except ValueError:
         return False
     return True

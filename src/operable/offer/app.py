@@ -17,7 +17,7 @@ from operable.app.usage import usages
 from operable.kernel.errors import Fail
 from operable.offer.action import Action, Confirmation, Progress, Result
 from operable.offer.result import ResultCollector
-from operable.offer.words import unspecified
+from operable.offer.words import STDIN, unspecified
 
 if TYPE_CHECKING:
     from operable.wire.framework import Event
@@ -43,9 +43,15 @@ class AppAdapter:
 
     async def input_schema(self, action: Action) -> dict[str, Any]:
         try:
-            return unspecified(usages(self._package).get(action.name, ""))
+            schema = unspecified(usages(self._package).get(action.name, ""))
         except Fail:  # its text cannot be read: the call reports why
-            return unspecified()
+            schema = unspecified()
+        schema["properties"][STDIN] = {"type": "string", "description": "what the command reads"}
+        return schema
+
+    def entry_schema(self, action: Action) -> dict[str, Any] | None:
+        del action
+        return None  # APP.md says nothing of results
 
     def program_line(self, action: Action, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         return (self._package.slug, *action.name.split(), *map(str, arguments.get("arguments", ())))
@@ -72,6 +78,7 @@ class AppAdapter:
                 words,
                 self._approvals,
                 confirmed=bool(confirmed),
+                stdin=None if arguments.get(STDIN) is None else str(arguments[STDIN]).encode(),
                 on_passage=passed,
                 env=self._env,
                 timeout=self._timeout,

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from operable.kernel.errors import Fail
-from operable.offer.action import Confirmation
+from operable.offer.action import Action, Adapter, Confirmation, with_any_words
 
 # How the stream is written, or looked at, is settled between us and the tool.
 _OURS = frozenset(
@@ -22,6 +22,8 @@ _OURS = frozenset(
     "run-project-code input-json input-jsonl".split()
 )
 INPUT = "input"
+# Of a command that takes any words: the text that it reads.
+STDIN = "stdin"
 PLAN = "dry-run"
 _OPTION = re.compile(r"--[A-Za-z0-9][\w.-]*")
 
@@ -65,6 +67,15 @@ def _is_offered(name: str, value: Mapping[str, Any]) -> bool:
     return _OPTION.fullmatch(written) is not None if written.startswith("-") else True
 
 
+def operand_names(schema: Mapping[str, Any]) -> list[str]:
+    """The properties that are written as operands, behind `--`, in their order."""
+    return [
+        name
+        for name, value in _properties(schema).items()
+        if _is_offered(name, value) and not str(value.get("x-cli") or f"--{name}").startswith("-")
+    ]
+
+
 def unspecified(usage: str = "") -> dict[str, Any]:
     """The schema for a command that does not describe its input: words, as they are. `usage` is how its owner shows it."""
     description = "the words behind the command"
@@ -81,7 +92,15 @@ def unspecified(usage: str = "") -> dict[str, Any]:
 
 def takes_any_words(schema: Mapping[str, Any]) -> bool:
     """Whether that is its schema."""
-    return list(_properties(schema)) == ["arguments"]
+    return list(_properties(schema)) in (["arguments"], ["arguments", STDIN])
+
+
+async def described(
+    adapter: Adapter, action: Action, actions: Iterable[Action]
+) -> tuple[Action, dict[str, Any]]:
+    """The schema of a command, and the command as it then counts: one that takes any words, as what they may reach."""
+    schema = await adapter.input_schema(action)
+    return (with_any_words(action, actions) if takes_any_words(schema) else action), schema
 
 
 def command_words(

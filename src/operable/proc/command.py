@@ -98,12 +98,13 @@ def resolve(name: str, *, env: Mapping[str, str], cwd: str | None = None) -> str
             hint=f"chmod +x {refused}",
         )
     where = "there is no such file" if "/" in name else "it is in no folder of PATH"
+    is_here = "/" not in name and os.path.isfile(os.path.join(cwd or os.getcwd(), name))
     # sysexits has EX_UNAVAILABLE for "a support program or file does not exist".
     raise Fail(
         "not_found",
         "TOOL_NOT_FOUND",
         f"cannot find the program {name!r}: {where}",
         target=name,
-        hint="install it, or give its full path",
+        hint=f"the file of this folder is ./{name}" if is_here else "install it, or give its full path",
         exit_code=EX_UNAVAILABLE,
     )

@@ -100,6 +100,11 @@ def _existing(name: str, value: str) -> list[str]:
     return [path for path in paths if os.path.isabs(path) and os.path.lexists(path)]
 
 
+def names_files(name: str) -> bool:
+    """Whether a variable of this name has the path of a file with settings and credentials: KUBECONFIG, AWS_CONFIG_FILE."""
+    return name in _PATHS
+
+
 def loads_code(name: str) -> bool:
     """Whether a variable of this name makes programs load or run what its value names: LD_PRELOAD, NODE_OPTIONS, EDITOR."""
     import re

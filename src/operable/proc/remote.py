@@ -17,10 +17,10 @@ import os
 import sys
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
-from importlib.util import find_spec
 
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
+from operable.kernel.extras import EXTRAS, install_hint, installed, require
 from operable.proc.command import PreparedCommand
 from operable.proc.environment import environment, is_encodable
 from operable.proc.machine import COPY_LIMIT, LIFETIME, to_variables
@@ -43,8 +43,7 @@ class Cloud:
     """One provider."""
 
     name: str
-    package: str  # its SDK, as it is installed, and as it is imported
-    module: str
+    module: str  # its SDK, as it is imported; its extra is in `kernel.extras`
     key: tuple[str, ...]  # the SDK's variables for the credential; more than one: joined by ":" in the secret
     settings: tuple[str, ...] = ()  # the SDK's variables that say where the provider is
     config: tuple[
@@ -62,16 +61,12 @@ def remote(cloud: Cloud) -> Sandbox:
     """The provider as a sandbox."""
 
     def missing() -> str | None:
-        if find_spec(cloud.module) is None:
-            return f"its SDK is not installed (pip install {cloud.package})"
-        return None
+        if installed(cloud.module):
+            return None
+        return f"its SDK is not installed ({install_hint(EXTRAS[cloud.module])})"
 
     def wrap(command: PreparedCommand, confinement: Confinement) -> PreparedCommand:
-        reason = missing()
-        if reason is not None:
-            hint = "install it, or use the provider bubblewrap"
-            target = command.argv[0]
-            raise Fail("config", "SANDBOX_UNAVAILABLE", f"{cloud.name}: {reason}", target=target, hint=hint)
+        require(cloud.module)
         given_up = [
             Item(f"without {what}", "restricted", "refused", "nothing restricts a process there")
             for what in sorted(command.gives_up)

@@ -292,6 +292,7 @@ def _spawn_failure(error: OSError, command: PreparedCommand) -> Fail:
             "TOOL_FORMAT_UNKNOWN",
             f"{command.executable} is neither a program for this machine nor a script with a #! line",
             target=name,
+            hint=f"for a script in Python: write #!/usr/bin/env python3 into its first line, or call python3 {name}",
         )
     if error.errno == errno.E2BIG:
         return Fail(

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from operable.run.aclient import AsyncCall as AsyncCall
     from operable.run.aclient import acall as acall
     from operable.run.aclient import acollect as acollect
+    from operable.run.aclient import apages as apages
     from operable.run.aclient import apipe as apipe
     from operable.run.cassette import record as record
     from operable.run.client import Call as Call
     from operable.run.client import Collected as Collected
     from operable.run.client import call as call
     from operable.run.client import collect as collect
+    from operable.run.client import pages as pages
     from operable.run.client import pipe as pipe
     from operable.run.comparison import Comparison as Comparison
     from operable.run.comparison import compare as compare
@@ -51,6 +53,7 @@ _HOMES = {
     "Verdict": "operable.wire.verdict",
     "acall": "operable.run.aclient",
     "acollect": "operable.run.aclient",
+    "apages": "operable.run.aclient",
     "apipe": "operable.run.aclient",
     "call": "operable.run.client",
     "check": "operable.run.judge",
@@ -59,6 +62,7 @@ _HOMES = {
     "compare_tools": "operable.run.comparison",
     "exit_like": "operable.run.playback",
     "load": "operable.run.playback",
+    "pages": "operable.run.client",
     "pipe": "operable.run.client",
     "record": "operable.run.cassette",
     "replay": "operable.run.playback",
@@ -77,6 +81,7 @@ __all__ = [
     "Verdict",
     "acall",
     "acollect",
+    "apages",
     "apipe",
     "call",
     "check",
@@ -85,6 +90,7 @@ __all__ = [
     "compare_tools",
     "exit_like",
     "load",
+    "pages",
     "pipe",
     "record",
     "replay",

@@ -25,9 +25,12 @@ from operable.proc.tree.group import signal_group
 from operable.run.channel import AsyncChannel
 from operable.run.client import MAX_EVENTS, Collected, collected
 from operable.run.discovery import Description, adescribe
+from operable.run.failure import is_retryable
+from operable.run.journey import MAX_PAGES, Journey, waits
 from operable.run.judge import CANCELLED
 from operable.run.options import CallOptions, options_from
 from operable.run.session import CallSession, Outcome
+from operable.run.words import machine_words
 from operable.wire.framework import Event
 from operable.wire.verdict import Verdict
 
@@ -43,9 +46,34 @@ def apipe(stages: Sequence[Sequence[str]], **options: Unpack[CallOptions]) -> As
 
 
 async def acollect(
-    argv: Sequence[str], *, max_events: int = MAX_EVENTS, **options: Unpack[CallOptions]
+    argv: Sequence[str],
+    *,
+    max_events: int = MAX_EVENTS,
+    attempts: int = 1,
+    **options: Unpack[CallOptions],
 ) -> Collected:
     """Call one tool and keep its events; see `client.collect`."""
+    for wait in waits(attempts, options_from(options)):
+        result = await _collect_once(argv, max_events, options)
+        if not is_retryable(result.verdict):
+            return result
+        await asyncio.sleep(wait(result.verdict))
+    return await _collect_once(argv, max_events, options)
+
+
+async def apages(
+    argv: Sequence[str], *, max_pages: int = MAX_PAGES, **options: Unpack[CallOptions]
+) -> AsyncIterator[Collected]:
+    """One call after the other, each with the cursor of the one before; see `client.pages`."""
+    journey = Journey(machine_words(argv, exact=options.get("exact", False)), max_pages)
+    words = journey.words
+    while words:
+        page = (await acollect(words, **options)).raise_for_status()
+        yield page
+        words = journey.after(page.verdict)
+
+
+async def _collect_once(argv: Sequence[str], max_events: int, options: CallOptions) -> Collected:
     events: list[Event] = []
     async with acall(argv, **options) as running:
         async for batch in running.batches():

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -29,9 +30,13 @@ from operable.proc.tree.group import signal_group
 from operable.run.chain import Chain
 from operable.run.channel import Channel
 from operable.run.discovery import Description, describe
+from operable.run.failure import is_retryable
+from operable.run.journey import MAX_PAGES, Journey, waits
 from operable.run.judge import CANCELLED, ruling
 from operable.run.options import CallOptions, options_from
-from operable.run.session import CallSession, Outcome, Stage, decisive
+from operable.run.session import CallSession, Outcome, Stage, decisive, raise_if_failed
+from operable.run.words import machine_words
+from operable.wire.decode import is_domain
 from operable.wire.framework import Event
 from operable.wire.verdict import Verdict
 
@@ -48,7 +53,8 @@ def call(argv: Sequence[str], **options: Unpack[CallOptions]) -> Call:
 
 def pipe(stages: Sequence[Sequence[str]], **options: Unpack[CallOptions]) -> Call:
     """Call several tools, each reading the output of the one before. The events are those of the last; `.stages` has a
-    verdict for each, and `.verdict` is that of the last stage that is not ok (pipefail).
+    verdict for each; `.verdict` is that of the stage that caused the failure (`.cause`), and `.exit_code` that of the last
+    stage that is not ok (pipefail).
     """
     return Call(CallSession(stages, options_from(options)))
 
@@ -66,14 +72,58 @@ class Collected:
         return all(stage.ok for stage in self.stages)
 
     @property
+    def results(self) -> list[Event]:
+        """What the tool found or did: the events that are not the framework's."""
+        return [event for event in self.events if is_domain(event)]
+
+    @property
     def stderr(self) -> str:
         return self.stages[-1].stderr
 
+    def raise_for_status(self) -> Self:
+        """Raise `Fail` if the call is not ok: the tool's own error where it gave one, else the verdict."""
+        raise_if_failed(self.stages)
+        return self
+
 
 def collect(
-    argv: Sequence[str], *, max_events: int = MAX_EVENTS, **options: Unpack[CallOptions]
+    argv: Sequence[str],
+    *,
+    max_events: int = MAX_EVENTS,
+    attempts: int = 1,
+    **options: Unpack[CallOptions],
 ) -> Collected:
-    """Call one tool and keep its events. More than `max_events` end it: the verdict is then EVENT_LIMIT_REACHED."""
+    """Call one tool and keep its events. More than `max_events` end it: the verdict is then EVENT_LIMIT_REACHED.
+
+    With `attempts`, a call whose last error is `retryable` is made again, after the seconds that it asks for.
+    """
+    for wait in waits(attempts, options_from(options)):
+        result = _collect_once(argv, max_events, options)
+        if not is_retryable(result.verdict):
+            return result
+        time.sleep(wait(result.verdict))
+    return _collect_once(argv, max_events, options)
+
+
+def pages(
+    argv: Sequence[str], *, max_pages: int = MAX_PAGES, **options: Unpack[CallOptions]
+) -> Iterator[Collected]:
+    """One call after the other, each with the cursor of the one before, until there is no more. Each page is ok, or raised.
+
+        for page in pages(["outline", "list", "--limit", "100"]):
+            page.results
+
+    `Fail` also for a cursor that does not move and for more than `max_pages` pages.
+    """
+    journey = Journey(machine_words(argv, exact=options.get("exact", False)), max_pages)
+    words = journey.words
+    while words:
+        page = collect(words, **options).raise_for_status()
+        yield page
+        words = journey.after(page.verdict)
+
+
+def _collect_once(argv: Sequence[str], max_events: int, options: CallOptions) -> Collected:
     events: list[Event] = []
     with call(argv, **options) as running:
         for batch in running.batches():

@@ -59,6 +59,7 @@ class Judge:
             limit=options.limit,
             unbounded=options.unbounded is True,
             accept_partial=options.accept_partial,
+            strict=options.strict,
         )
         self._line = 0
         self._flaw: tuple[str, int, str] | None = None
@@ -130,6 +131,7 @@ class Judge:
         unread: bool = False,
         cut: bool = False,
         known: Callable[[], Description | None] = lambda: None,
+        more: Iterable[Note] = (),
     ) -> Verdict:
         """The verdict; `unread` when the caller did not want the rest, `cut` when the next stage went away before it."""
         self._learn_whether_unbounded(known)
@@ -137,7 +139,7 @@ class Judge:
             why = "the caller ended it first" if self._reader.meta else "there is no aoi:meta"
             self._remark("NOT_VALIDATED", f"the events were not checked against a schema: {why}")
         verdict = self._reader.eof(end.status)
-        changes: dict[str, Any] = {"notes": (*verdict.notes, *self._notes, *_about(end))}
+        changes: dict[str, Any] = {"notes": (*verdict.notes, *self._notes, *_about(end), *more)}
         if self._flaw is not None:
             code, line, detail = self._flaw
             changes |= ruling(code, line=line, detail=detail)
@@ -241,6 +243,7 @@ def check(
     schema: dict[str, Any] | None = None,
     types: Sequence[type[Struct]] = (),
     accept_partial: bool = False,
+    strict: bool = False,
     unbounded: bool | None = None,
     limit: int = LINE_LIMIT,
     on_events: Callable[[list[Event]], object] | None = None,
@@ -254,6 +257,7 @@ def check(
         validate=schema is not None,
         types=types,
         accept_partial=accept_partial,
+        strict=strict,
         unbounded=unbounded,
         limit=limit,
     )

@@ -8,7 +8,7 @@ so it goes only to a caller that asks for it.
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -21,6 +21,7 @@ from operable.wire.lines import LineSplitter
 _BACKLOG = 256  # messages that the SDK has not taken yet; a server that sends more waits
 _GRACES = Graces(interrupt=0.5, terminate=0.5)
 _PAGES = 50  # of a listing; a server that has more goes in circles
+_HTTP_TIMEOUT, _HTTP_SILENCE = 30.0, 300.0
 Streams = tuple[Any, Any]
 
 
@@ -132,6 +133,21 @@ def _mended(line: bytes) -> Any:
             return None
     problem = ErrorData(code=INTERNAL_ERROR, message="the server's answer is not a message of the protocol")
     return JSONRPCError(jsonrpc="2.0", id=number, error=problem)
+
+
+@asynccontextmanager
+async def mcp_http(url: str, headers: Mapping[str, str]) -> AsyncIterator[Streams]:
+    """A server over streamable HTTP. Redirects are not followed: they could lead anywhere, with the headers."""
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    # A stream of events may be silent for long; everything else may not.
+    timeout = httpx2.Timeout(_HTTP_TIMEOUT, read=_HTTP_SILENCE)
+    async with (
+        httpx2.AsyncClient(headers=dict(headers), timeout=timeout) as client,
+        streamable_http_client(url, http_client=client) as streams,
+    ):
+        yield streams
 
 
 # A client session with an MCP server, over any transport of the SDK: greeting, the list of tools, why it failed.

@@ -29,7 +29,10 @@ class CallOptions(TypedDict, total=False):
     env: Mapping[str, str] | None
     """Variables added to the allow-listed ones (PATH, HOME, LANG, LC_*, TZ, TMPDIR, TERM, USER, LOGNAME)."""
     inherit: Sequence[str]
-    """Names of further variables to pass on from this process; `OUTLINE_*` means all with that prefix."""
+    """Names of further variables to pass on from this process; `OUTLINE_*` means all with that prefix, `*` all. What was
+    not passed on is in `Stage.withheld`, and noted where it says where the tool's data or settings are."""
+    exact: bool
+    """Call the tool with exactly these words. False: where they choose no output, `--output jsonl` is added."""
     cwd: str | os.PathLike[str] | None
     timeout: float | None
     """Seconds for the whole call (600 by default); then the group is ended and the verdict is DEADLINE_EXCEEDED.
@@ -43,6 +46,8 @@ class CallOptions(TypedDict, total=False):
     types: Sequence[type[Struct]]
     """msgspec Structs for domain events (`tag_field="type"`); other domain events are dicts."""
     accept_partial: bool
+    strict: bool
+    """A doubt about the stream (`operable.wire.notes.DOUBTS`) is a failure, DOUBTFUL; else it is a note in the verdict."""
     unbounded: bool | None
     """Does the stream have no end of its own? None: ask the tool's meta event, and its capabilities when known."""
     limit: int
@@ -63,12 +68,14 @@ class CheckedOptions:
     stdin: Stdin = None
     env: Mapping[str, str] | None = None
     inherit: Sequence[str] = ()
+    exact: bool = False
     cwd: str | os.PathLike[str] | None = None
     timeout: float | None = TIMEOUT
     validate: Validate = False
     tool: Sequence[str] | None = None
     types: Sequence[type[Struct]] = ()
     accept_partial: bool = False
+    strict: bool = False
     unbounded: bool | None = None
     limit: int = LINE_LIMIT
     graces: Graces | None = None

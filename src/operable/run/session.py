@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
+from typing import Protocol, Self
 
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import EX_OK, Fail
+from operable.kernel.extras import require
 from operable.kernel.redact import Known, Redactor, redact_argv
 from operable.proc.child import ChildEnd
 from operable.proc.environment import environment, secret_values
@@ -23,7 +24,11 @@ from operable.run.discovery import Description, ToolSource, cached, version_opti
 from operable.run.judge import Judge
 from operable.run.options import CheckedOptions
 from operable.run.validator import validator_available
+from operable.run.words import machine_words, telling, withheld
+from operable.wire.notes import Note
 from operable.wire.verdict import Verdict
+
+_NAMES_SHOWN = 10
 
 
 class Observer(Protocol):
@@ -42,8 +47,12 @@ class Stage:
     verdict: Verdict
     stderr: str
     elapsed: float
+    withheld: tuple[str, ...] = ()
+    """The names of our variables that it was not given."""
     excused: bool = False
     """Its reader went away before its end: not its fault, and not counted against the whole."""
+    cut: bool = False
+    """Its reader went away before its end."""
 
     @property
     def ok(self) -> bool:
@@ -61,9 +70,12 @@ class CallSession:
         self.options = options
         self._observer = observer
         self.commands = [
-            prepare(argv, env=options.env, inherit=options.inherit, cwd=options.cwd)._replace(
-                tree=options.tree
-            )
+            prepare(
+                machine_words(argv, exact=options.exact) if argv else argv,
+                env=options.env,
+                inherit=options.inherit,
+                cwd=options.cwd,
+            )._replace(tree=options.tree)
             for argv in argvs
         ]
         self.sources = [
@@ -77,17 +89,13 @@ class CallSession:
             for command in self.commands
         ]
         self.known = known_values(options)
+        self.withheld = withheld(environment(options.env, inherit=options.inherit))
         self.judges: list[Judge] = []
         self.ends: list[ChildEnd] = []
         self._chain: Chain | None = None
         self._callback_error: BaseException | None = None
-        if options.validate is True and not validator_available():
-            raise Fail(
-                "config",
-                "VALIDATOR_MISSING",
-                "validating events needs the package jsonschema-rs",
-                hint="pip install 'operable[validate]'",
-            )
+        if options.validate is True:
+            require("jsonschema_rs")
 
     @property
     def shown(self) -> tuple[tuple[str, ...], ...]:
@@ -173,6 +181,7 @@ class CallSession:
                 unread=unread and number == last,
                 cut=chain.cut[number],
                 known=partial(cached, self.sources[number]),
+                more=self._about_environment(number),
             )
             stages.append(
                 Stage(
@@ -180,11 +189,21 @@ class CallSession:
                     verdict=verdict,
                     stderr=redacted(end.stderr.text(), self.known),
                     elapsed=end.elapsed,
+                    withheld=self.withheld,
                     excused=chain.cut[number] and verdict.code == "DOWNSTREAM_CLOSED",
+                    cut=chain.cut[number],
                 )
             )
             _log("ended %s: %s", stages[-1].argv[0], verdict.code)
         return tuple(stages)
+
+    def _about_environment(self, number: int) -> list[Note]:
+        """What a tool might have answered otherwise with: its own variables, and those that name files with settings."""
+        names = telling(self.withheld, [self.commands[number].argv[0], *self.sources[number].words])
+        if not names:
+            return []
+        shown = ", ".join(names[:_NAMES_SHOWN]) + (" and more" if len(names) > _NAMES_SHOWN else "")
+        return [Note("ENVIRONMENT_WITHHELD", f"the tool was not given these variables: {shown}")]
 
     def tell_observer(self, stages: Sequence[Stage]) -> None:
         if self._observer is not None and self.ends:
@@ -241,13 +260,18 @@ class _Observed:
 
 
 def decisive(stages: Sequence[Stage]) -> Stage:
-    """Which stage speaks for the whole: the last that is not ok, as in a shell with pipefail; else the last."""
-    return next((stage for stage in reversed(stages) if not stage.ok), stages[-1])
+    """Which stage speaks for the whole: the one that caused the failure; else the last.
+
+    What fails in front fails what reads it. A stage whose reader went away is not the cause, whatever it then says.
+    """
+    failed = [stage for stage in stages if not stage.ok]
+    return next((stage for stage in failed if not stage.cut), failed[0] if failed else stages[-1])
 
 
 def exit_code(stages: Sequence[Stage]) -> int:
-    """The status that a command which relays these stages exits with."""
-    return EX_OK if all(stage.ok for stage in stages) else decisive(stages).verdict.exit_code
+    """The status that a command which relays these stages exits with: of the last that is not ok, as with pipefail."""
+    last = next((stage for stage in reversed(stages) if not stage.ok), None)
+    return EX_OK if last is None else last.verdict.exit_code
 
 
 def known_values(options: CheckedOptions) -> Known:
@@ -273,6 +297,15 @@ def _log(message: str, *arguments: str) -> None:
         logging.getLogger("operable.run").debug(message, *arguments)
 
 
+def raise_if_failed(stages: Sequence[Stage]) -> None:
+    """Raise what made these stages fail."""
+    cause = decisive(stages)
+    if not cause.ok:
+        from operable.run.failure import reason_of
+
+        raise reason_of(cause.verdict, cause.argv[0], cause.stderr)
+
+
 class Outcome:
     """The read-only face of a call. Not for users to make: `call` and its kin do."""
 
@@ -283,8 +316,18 @@ class Outcome:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the whole: of the only stage, or of the last one that is not ok."""
-        return decisive(self.stages).verdict
+        """The verdict on the whole: of the only stage, or of the one that caused the failure."""
+        return self.cause.verdict
+
+    @property
+    def cause(self) -> Stage:
+        """The stage that caused the failure; the last one when all are ok."""
+        return decisive(self.stages)
+
+    def raise_for_status(self) -> Self:
+        """Raise `Fail` if the call is not ok: the tool's own error where it gave one, else the verdict."""
+        raise_if_failed(self.stages)
+        return self
 
     @property
     def stages(self) -> tuple[Stage, ...]:

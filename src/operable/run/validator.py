@@ -5,7 +5,7 @@ of that type comes. That names the field that is wrong instead of "matched none 
 through alternatives. A type that the schema does not define is allowed (AOI section 13: unknown types are ignored), unless
 the schema itself, taken as a whole, objects.
 
-Needs the extra `operable[validate]` (jsonschema-rs: 3 times the cost of typed decoding; the pure-Python one is 80 times).
+Needs jsonschema-rs (3 times the cost of typed decoding; the pure-Python one is 80 times).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from operable.kernel.errors import Fail
+from operable.kernel.extras import installed
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator as _Compiled
@@ -89,22 +90,13 @@ def self_contained(uri: str) -> Any:
 
 
 def validator_available() -> bool:
-    """Whether the extra that validation needs is installed."""
-    from importlib.util import find_spec
-
-    return find_spec("jsonschema_rs") is not None
+    """Whether the package that validation needs is installed."""
+    return installed("jsonschema_rs")
 
 
 def _engine() -> Any:
-    try:
-        import jsonschema_rs
-    except ImportError as error:
-        raise Fail(
-            "config",
-            "VALIDATOR_MISSING",
-            "validating events needs the package jsonschema-rs",
-            hint="pip install 'operable[validate]'",
-        ) from error
+    import jsonschema_rs
+
     return jsonschema_rs
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
@@ -16,13 +18,18 @@ _PACKAGE = "operable.serve.sources"
 _FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sources")
 
 
+_FRESH = 10.0  # seconds that a listing is kept: finding everything reads many manifests
+_kept: dict[str, tuple[float, list[Operable]]] = {}
+_finding = threading.Lock()
+
+
 # The words of the catalog: an `Operable` is one thing that can be operated, its actions are its commands.
 # A `OperableSource` finds operables of one kind, without running anything but tools that were declared to speak AOI.
 @dataclass(frozen=True, slots=True)
 class Operable:
     """One thing that can be operated."""
 
-    kind: str  # the name of its source: tool, wrap, app, agent, flow
+    kind: str  # the name of its source: tool, wrap, app, agent, flow, mcp
     name: str
     version: str = ""
     description: str = ""
@@ -85,10 +92,37 @@ def catalog(workspace: str = ".", *, only: Iterable[str] = (), search: str = "")
                 yield each
 
 
+async def recent_catalog(kind: str | None = None) -> list[Operable]:
+    """Everything of this kind from the folder of the process, found anew every few seconds: for servers."""
+    import asyncio
+
+    kept = _kept_now(kind)
+    return await asyncio.to_thread(_find_once, kind) if kept is None else kept
+
+
+def _find_once(kind: str | None) -> list[Operable]:
+    """Callers that come while it is found wait for that, and do not find it once more."""
+    with _finding:
+        if (kept := _kept_now(kind)) is not None:
+            return kept
+        found = list(catalog(os.getcwd(), only=() if kind is None else (kind,)))
+        _kept[kind or ""] = time.monotonic(), found
+        return found
+
+
+def _kept_now(kind: str | None) -> list[Operable] | None:
+    """What was found a moment ago, of this kind or of every kind."""
+    for key in {kind or "", ""}:
+        known = _kept.get(key)
+        if known is not None and time.monotonic() - known[0] <= _FRESH:
+            return [each for each in known[1] if kind is None or each.kind == kind]
+    return None
+
+
 def _found(kind: str, workspace: str) -> list[Operable]:
-    source: OperableSource = load(_PACKAGE, kind, "SOURCE", kind="source")
     found: list[Operable] = []
     try:
+        source: OperableSource = load(_PACKAGE, kind, "SOURCE", kind="source")
         for each in source.find(workspace):
             found.append(each)  # noqa: PERF402 - what was found before a failure counts
         return found

@@ -4,9 +4,12 @@
 <state>/serve/token           the token of this user's programs
 """
 
+import contextlib
+import functools
 import os
 import time
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -14,17 +17,21 @@ from operable.gate.call_gate import CallGate
 from operable.host.session.log_files import last_record, segment_name, segments
 from operable.host.session.registry import ALIVE, SessionHome
 from operable.kernel.errors import Fail
-from operable.serve.attention import ATTENTION, ApprovalInbox, AttentionLog
+from operable.serve.approvals import ApprovalInbox
+from operable.serve.attention import ATTENTION, AttentionLog
+from operable.serve.hooks import Hook, Hooks
 from operable.serve.http.access.browser import LoginCodes, OwnNames
 from operable.serve.http.access.tokens import SESSION, HttpIdentity, TokenStore
 from operable.serve.http.errors import log
 from operable.serve.http.feed import Feed, Feeds, LogSource, OtherLog, OwnLog
-from operable.serve.http.sse import NoticeMessages, TypedMessages
+from operable.serve.http.sse import NoticeMessages, StreamPlace, TypedMessages, message
+from operable.serve.mcp_gateway import McpGateway
 from operable.serve.session.registry import SessionRegistry
-from operable.state.atomic import write_whole
+from operable.serve.session.view import StatusEvent
+from operable.state.atomic import advise, write_whole
 from operable.state.lock import acquire
 
-MOST_IN_PROGRESS = 64  # requests of one token at a time, streams aside
+MOST_IN_PROGRESS = 64  # requests of one token at a time, and streams of one token
 
 
 class DaemonPlace(msgspec.Struct, frozen=True):
@@ -44,16 +51,21 @@ class DaemonLock:
         self._fd: int | None = None
 
     def take(self) -> bool:
-        """Whether this process is the daemon now."""
+        """Whether this process is the daemon now. Raises Fail io/STATE_UNWRITABLE, as `announce` does."""
         try:
             self._fd = acquire(self._lock)
         except TimeoutError:
             return False
+        except OSError as error:
+            raise _unwritable(self._lock, error) from error
         return True
 
     def announce(self, url: str) -> None:
         place = DaemonPlace(url, os.getpid(), int(time.time() * 1000))
-        write_whole(self._place, msgspec.json.encode(place) + b"\n", durable=False)
+        try:
+            write_whole(self._place, msgspec.json.encode(place) + b"\n", durable=False)
+        except OSError as error:
+            raise _unwritable(self._place, error) from error
 
     def other(self) -> DaemonPlace | None:
         """Where the other daemon listens; None if it does not say so yet."""
@@ -69,10 +81,15 @@ class DaemonLock:
             self._fd = None
 
 
+def _unwritable(path: str, error: OSError) -> Fail:
+    message = f"the daemon cannot say where it is: {error.strerror}"
+    return Fail("io", "STATE_UNWRITABLE", message, target=path, hint=advise(error))
+
+
 class Daemon:
     """The state of one daemon, shared by its routes. It belongs to one event loop."""
 
-    def __init__(self, folder: str, names: OwnNames, url: str) -> None:
+    def __init__(self, folder: str, names: OwnNames, url: str, hooks: Sequence[Hook] = ()) -> None:
         self.folder = folder
         self.names = names
         self.url = url
@@ -83,23 +100,41 @@ class Daemon:
         self.codes = LoginCodes()
         self.feeds = Feeds()
         self.approvals = ApprovalInbox(self.sessions)
+        self.gateway = McpGateway(self.sessions, self.gate)
         self.attention = AttentionLog(os.path.join(folder, "attention"), self.sessions, self.approvals)
+        self.hooks = Hooks(hooks, folder, url)
         self.answers: Counter[tuple[str, int]] = Counter()  # by operation and status
         self._in_progress: Counter[str] = Counter()
+        self._streams: defaultdict[str, set[StreamPlace]] = defaultdict(set)
 
     async def open(self) -> None:
         """Mark what a dead daemon left, resume what asked for it, and begin to look for what needs attention."""
         for each in await self.sessions.recover():
             if each.problem is not None:
                 log.warning("the session %s was not resumed: %s", each.id, each.problem.message)
-        self.attention.start()
+        self.sessions.on_change = self._session_changed
+        self.attention.on_session = lambda view: self.feeds.renew(view.id)
+        self.attention.on_approval = self.hooks.notify
+        self.hooks.start()
+        await self.attention.start()
+
+    def close_streams(self) -> None:
+        """What would keep the server from ending."""
+        self.feeds.close()
+        self.gateway.end()
 
     async def aclose(self) -> None:
         """End every stream and every session."""
-        self.feeds.close()
+        self.close_streams()
+        await self.gateway.aclose()
         await self.attention.aclose()
+        await self.hooks.aclose()
         await self.sessions.aclose()
         await self.gate.aclose()
+
+    def _session_changed(self, session_id: str) -> None:
+        self.attention.wake()
+        self.feeds.renew(session_id)
 
     def identify(self, token: str) -> HttpIdentity | None:
         """Whose token this is: of a program or a browser, or of a session that lives."""
@@ -118,7 +153,13 @@ class Daemon:
                 return OwnLog(own)
             return OtherLog(home.folder, last_id(home.folder), lambda: self._is_over(home))
 
-        return self.feeds.feed(home.meta.id, source, TypedMessages())
+        return self.feeds.feed(home.meta.id, source, TypedMessages(), lambda: self._status(home.meta.id))
+
+    def _status(self, session_id: str) -> bytes:
+        try:
+            return _status_message(self.sessions.status(session_id))
+        except Fail:
+            return b""  # it was forgotten
 
     def attention_feed(self) -> Feed:
         return self.feeds.feed(ATTENTION, lambda: OwnLog(self.attention.log), NoticeMessages())
@@ -138,10 +179,39 @@ class Daemon:
             raise Fail("rate_limited", "TOO_MANY_REQUESTS", message, hint="wait for one of them")
         self._in_progress[name] += 1
 
+    @contextlib.contextmanager
+    def stream(self, name: str) -> Iterator[StreamPlace]:
+        """One more stream of a token: a client with one token leaves room for the others."""
+        place = StreamPlace()
+        self._streams[name].add(place)
+        try:
+            yield place
+        finally:
+            self._streams[name].discard(place)
+            if not self._streams[name]:
+                del self._streams[name]
+
+    def revoke(self, name: str) -> None:
+        """Take a token back, and end what it reads. Raises Fail not_found/NO_SUCH_TOKEN."""
+        self.tokens.revoke(name)
+        for place in tuple(self._streams.get(name, ())):
+            place.end()
+
+    def require_stream(self, name: str) -> None:
+        """Raises Fail rate_limited/TOO_MANY_READERS."""
+        if len(self._streams.get(name, ())) >= MOST_IN_PROGRESS:
+            message = f"{MOST_IN_PROGRESS} streams of this token are open"
+            raise Fail("rate_limited", "TOO_MANY_READERS", message, hint="close one of them")
+
     def leave(self, name: str) -> None:
         self._in_progress[name] -= 1
         if not self._in_progress[name]:
             del self._in_progress[name]
+
+
+@functools.cache  # of a few statuses and states
+def _status_message(status: StatusEvent) -> bytes:
+    return message("status", status)
 
 
 def last_id(folder: str) -> int:

@@ -3,6 +3,7 @@
 import os
 import secrets
 import time
+from typing import Final
 
 import msgspec
 
@@ -12,8 +13,10 @@ from operable.engine.store import queries
 from operable.engine.store.database import StoreConnection
 from operable.engine.store.rows import Approval, Definition, Run, find_definition
 from operable.engine.store.runs import RunStore, wall_clock
+from operable.engine.store.ticks import JobTicks, read_ticks
 from operable.engine.view.reader import applied_jobs, iso, next_tick, reading
 from operable.engine.view.timeline import bars_of
+from operable.gate.call import GatedCall
 from operable.kernel.errors import Fail
 
 LAST_RUNS = 30
@@ -28,6 +31,7 @@ class RunView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, k
     flow_id: str
     name: str
     state: str
+    is_final: bool  # it does not change any more
     cause: str
     created_at: str
     ended_at: str | None = None
@@ -74,8 +78,22 @@ class FlowEdge(msgspec.Struct, frozen=True, rename={"begin": "from", "end": "to"
     kind: str
 
 
+# Which state of its tasks a flow shows: a question first, then failures, then what goes on.
+_URGENT: Final = (
+    "asking",
+    "lost",
+    "failed",
+    "timed_out",
+    "rejected",
+    "refused",
+    "cancelling",
+    "running",
+    "ready",
+)
+
+
 class FlowSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """An applied flow: how its newest run is, and when it is due."""
+    """An applied flow: what of its tasks needs attention first, and when it is due."""
 
     id: str
     jobs: int
@@ -104,10 +122,17 @@ def _summary(flow: FlowDetail) -> FlowSummary:
     return FlowSummary(
         id=flow.id,
         jobs=len(flow.jobs),
-        state=runs[-1].state if runs else "idle",
+        state=_state_of(flow.jobs, runs),
         next_at=min((job.next_at for job in flow.jobs if job.next_at is not None), default=None),
         last_runs=runs[-LAST_RUNS:],
     )
+
+
+def _state_of(jobs: list[JobView], runs: list[RunView]) -> str:
+    """Of everything that goes on and of the last run of each task: the state that needs attention first."""
+    last = {job.last_run.id for job in jobs if job.last_run is not None}
+    found = {run.state for run in runs if not run.is_final or run.id in last}
+    return next((state for state in _URGENT if state in found), runs[-1].state if runs else "idle")
 
 
 def find_flow(place: EnginePlace, flow_id: str) -> FlowDetail:
@@ -129,10 +154,11 @@ def _flows(place: EnginePlace) -> list[FlowDetail]:
     flows: dict[str, FlowDetail] = {}
     with reading(place) as connection:
         pauses = {} if connection is None else queries.job_pauses(connection)
+        ticks = {} if connection is None else read_ticks(connection)
         for job in definitions:
             flow_id = str(job.document["source"]["workflow_id"])
             flow = flows.setdefault(flow_id, FlowDetail(id=flow_id, jobs=[]))
-            flow.jobs.append(_job(job, pauses, connection))
+            flow.jobs.append(_job(job, pauses, ticks, connection))
             invocation = job.document["invocation"]
             if invocation["mode"] != "schedule":
                 flow.edges.append(FlowEdge(str(invocation["parent"]), job.job_id, str(invocation["on"])))
@@ -146,9 +172,11 @@ def _with_known_edges(flow: FlowDetail) -> FlowDetail:
     return msgspec.structs.replace(flow, edges=edges)
 
 
-def _job(job: Definition, pauses: dict[str, str], connection: StoreConnection | None) -> JobView:
+def _job(
+    job: Definition, pauses: dict[str, str], ticks: dict[str, JobTicks], connection: StoreConnection | None
+) -> JobView:
     state = pauses.get(job.job_id, "enabled") if job.policy.enabled else "disabled"
-    tick = next_tick(job) if state == "enabled" else None
+    tick = next_tick(job, ticks.get(job.job_id)) if state == "enabled" else None
     invocation = job.document["invocation"]
     is_scheduled = invocation["mode"] == "schedule"
     runs: list[RunView] = []
@@ -178,6 +206,7 @@ def _facts(run: Run, definition: Definition, asks: str | None) -> dict[str, obje
         "flow_id": str(definition.document["source"]["workflow_id"]),
         "name": str(definition.document["name"]),
         "state": str(run.state),
+        "is_final": run.state.is_final,
         "cause": str(run.cause),
         "created_at": iso(run.created_at),
         "ended_at": None if run.ended_at is None else iso(run.ended_at),
@@ -233,19 +262,40 @@ def find_run(place: EnginePlace, run_id: str) -> RunDetail:
     )
 
 
-def trigger_job(place: EnginePlace, job_id: str, key: str | None) -> RunView:
-    """A run of a job now; the same key is the same run."""
+def find_job(place: EnginePlace, job_id: str) -> Definition:
+    """A job as it is applied now. Raises Fail not_found/JOB_NOT_FOUND."""
+    jobs = applied_jobs(place)
+    try:
+        return jobs.require(job_id)
+    finally:
+        jobs.close()
+
+
+def find_job_of(place: EnginePlace, run_id: str) -> Definition:
+    """The job of a run, as it is applied now. Raises Fail not_found."""
+    with reading(place) as connection:
+        if connection is None:
+            raise _no_run(run_id)
+        run = queries.find_by_prefix(connection, run_id)
+    return find_job(place, run.job_id)
+
+
+def trigger_job(place: EnginePlace, job_id: str, key: str | None, judged: GatedCall) -> RunView:
+    """A run of a job now; the same key is the same run. Raises Fail conflict/CALL_CHANGED if it was applied anew since
+    it was judged.
+    """
     jobs = applied_jobs(place)
     try:
         definition = jobs.require(job_id)
+        judged.require_same(definition.digest)
         manifest = jobs.manifest(definition.manifest_digest)
     finally:
         jobs.close()
     return _requested(place, definition, RunCause.MANUAL, key or secrets.token_hex(8), manifest)
 
 
-def retry_run(place: EnginePlace, run_id: str) -> RunView:
-    """A new run of the job of a run that has ended, with the job as it is applied now."""
+def retry_run(place: EnginePlace, run_id: str, judged: GatedCall) -> RunView:
+    """A new run of the job of a run that has ended, with the job as it is applied now. Fails as `trigger_job` does."""
     with reading(place) as connection:
         if connection is None:
             raise _no_run(run_id)
@@ -255,6 +305,7 @@ def retry_run(place: EnginePlace, run_id: str) -> RunView:
     jobs = applied_jobs(place)
     try:
         definition = jobs.require(run.job_id)
+        judged.require_same(definition.digest)
         manifest = jobs.manifest(definition.manifest_digest)
     finally:
         jobs.close()

@@ -13,9 +13,9 @@ import json
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from operable import __version__
 from operable.gate.approvals import TIMEOUT, Ask, Decision, OnAsk
@@ -24,12 +24,15 @@ from operable.gate.policy.pattern import ASK
 from operable.kernel.errors import Fail
 from operable.kernel.visible import spelt_out
 from operable.offer.action import Result, check_arguments
-from operable.serve.mcp_tools import (
-    OUTPUT_SCHEMA,
-    McpTool,
-    Toolbox,
-    structured,
+from operable.serve.mcp_search import (
+    CALL,
+    SEARCH_INSTRUCTIONS,
+    SEARCH_NAMES,
+    SEARCH_TOOLS,
+    check_search,
+    look,
 )
+from operable.serve.mcp_tools import Toolbox, described, structured, structured_failure
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -45,15 +48,36 @@ _INSTRUCTIONS = (
 _QUESTION = {"type": "object", "properties": {"confirm": {"type": "boolean"}}, "required": ["confirm"]}
 
 
-def server(toolbox: Toolbox) -> Server[Any]:
-    """A server for one or more connections."""
+class ClientAccess(NamedTuple):
+    """What a client may reach: its tools, the identity under which it calls, and whether what its person says counts."""
+
+    toolbox: Toolbox
+    caller: CallerId
+    may_ask: bool = True
+
+
+FindAccess = Callable[[Any], Awaitable[ClientAccess]]
+"""From the context of a request."""
+
+
+def server(toolbox: Toolbox, *, by_search: bool = False) -> Server[Any]:
+    """A server for one or more connections, all of which reach the same."""
+
+    async def access(ctx: Any) -> ClientAccess:
+        return ClientAccess(toolbox, _caller(ctx))
+
+    return server_for(access, by_search=by_search)
+
+
+def server_for(access: FindAccess, *, by_search: bool = False) -> Server[Any]:
+    """A server whose clients reach different things. `by_search`: three tools lead to all others."""
     from mcp.server.lowlevel import Server
 
-    handlers = _Handlers(toolbox)
+    handlers = _Handlers(access, by_search=by_search)
     return Server(
         "operable",
         version=__version__,
-        instructions=_INSTRUCTIONS,
+        instructions=f"{_INSTRUCTIONS} {SEARCH_INSTRUCTIONS}" if by_search else _INSTRUCTIONS,
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
         on_list_resources=handlers.list_resources,
@@ -62,67 +86,105 @@ def server(toolbox: Toolbox) -> Server[Any]:
 
 
 class _Handlers:
-    def __init__(self, toolbox: Toolbox) -> None:
+    def __init__(self, access: FindAccess, *, by_search: bool) -> None:
         import mcp_types
 
-        self._toolbox = toolbox
+        self._access = access
+        self._by_search = by_search
         self._types = mcp_types
         self._seals: OrderedDict[str, float] = OrderedDict()  # of open questions -> until when they count
 
-    async def list_tools(self, _: Any, params: Any) -> types.ListToolsResult:
-        tools = list((await self._toolbox.tools()).values())
-        start = _position(params)
-        page = [self._described(tool) for tool in tools[start : start + _PAGE]]
+    async def list_tools(self, ctx: Any, params: Any) -> types.ListToolsResult:
+        toolbox = (await self._access(ctx)).toolbox
+        if self._by_search:
+            tools = [self._types.Tool.model_validate(each) for each in SEARCH_TOOLS]
+        else:
+            tools = [self._types.Tool.model_validate(described(t)) for t in (await toolbox.tools()).values()]
+        start = self._position(params, len(tools))
         more = str(start + _PAGE) if start + _PAGE < len(tools) else None
-        return self._types.ListToolsResult(tools=page, next_cursor=more)
+        return self._types.ListToolsResult(tools=tools[start : start + _PAGE], next_cursor=more)
 
     async def call_tool(
         self, ctx: Any, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
+        access = await self._access(ctx)
+        name, arguments = params.name, params.arguments or {}
+        try:
+            if self._by_search:
+                if name not in SEARCH_NAMES:
+                    raise self._refused(f"there is no tool {name[:100]!r}; call {CALL} takes its name")
+                check_search(name, arguments)
+                if name != CALL:
+                    return self._answer(await look(access.toolbox, name, arguments), None, is_error=False)
+                name, arguments = arguments["name"], arguments.get("arguments") or {}
+            return await self._called(ctx, params, access, name, arguments)
+        except Fail as failure:
+            if failure.code == "UNKNOWN_TOOL" and not self._by_search:
+                raise self._refused(failure.message) from failure
+            return self._failed(failure)
+
+    async def _called(
+        self,
+        ctx: Any,
+        params: types.CallToolRequestParams,
+        access: ClientAccess,
+        name: str,
+        arguments: dict[str, Any],
+    ) -> types.CallToolResult | types.InputRequiredResult:
         from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-        arguments = params.arguments or {}
-        try:
-            tool = await self._toolbox.tool(params.name)
-            check_arguments(
-                tool.name, tool.schema, arguments
-            )  # the client is not asked about a call that cannot succeed
-            call = self._toolbox.call_of(tool, arguments, _caller(ctx))
-            on_ask: OnAsk | None = None
-            answer: Decision | None = None
-            if self._toolbox.gate.judge(call).effect == ASK and _can_ask(ctx.session.client_capabilities):
-                if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                    answer = self._answered(params, call)
-                    if answer is None:
-                        return self._question(call)
-                else:
-                    on_ask = partial(self._elicited, ctx, call)
-            calling = self._toolbox.call(
-                tool, call, progress=ctx.session.report_progress, on_ask=on_ask, answer=answer
-            )
-            result = await _cancelled_once(calling)
-        except Fail as failure:
-            return self._failed(failure)
-        uri = self._toolbox.results.keep(result.spool) if result.spool is not None else None
+        toolbox = access.toolbox
+        tool = await toolbox.tool(name)
+        # The client is not asked about a call that cannot succeed.
+        check_arguments(tool.name, tool.schema, arguments)
+        call = toolbox.call_of(tool, arguments, access.caller)
+        on_ask: OnAsk | None = None
+        answer: Decision | None = None
+        can_ask = access.may_ask and _can_ask(ctx.session.client_capabilities)
+        if can_ask and toolbox.gate.judge(call).effect == ASK:
+            if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                answer = self._answered(params, call)
+                if answer is None:
+                    return self._question(call)
+            else:
+                on_ask = partial(self._elicited, ctx, call)
+        calling = toolbox.call(tool, call, progress=ctx.session.report_progress, on_ask=on_ask, answer=answer)
+        result = await _cancelled_once(calling)
+        uri = toolbox.results.keep(result.spool) if result.spool is not None else None
         return self._answer(structured(result, uri), uri, is_error=not result.ok)
 
-    async def list_resources(self, _: Any, __: Any) -> types.ListResourcesResult:
+    def _refused(self, message: str) -> Exception:
+        """An error of the protocol: the request itself cannot be meant."""
+        from mcp.shared.exceptions import MCPError
+
+        return MCPError(self._types.INVALID_PARAMS, message)
+
+    def _position(self, params: Any, count: int) -> int:
+        cursor = getattr(params, "cursor", None)
+        if cursor is None:
+            return 0
+        if isinstance(cursor, str) and cursor.isascii() and cursor.isdecimal() and len(cursor) < 10:
+            start = int(cursor)
+            if 0 < start < count and start % _PAGE == 0:
+                return start
+        raise self._refused("this cursor is not one of ours, or the list has changed: list again")
+
+    async def list_resources(self, ctx: Any, _: Any) -> types.ListResourcesResult:
+        results = (await self._access(ctx)).toolbox.results
         found = [
             self._types.Resource(
                 name=uri.rpartition("/")[2], uri=uri, mime_type="application/jsonl", size=size
             )
-            for uri, size in self._toolbox.results.all().items()
+            for uri, size in results.all().items()
         ]
         return self._types.ListResourcesResult(resources=found)
 
-    async def read_resource(self, _: Any, params: Any) -> types.ReadResourceResult:
-        from mcp.shared.exceptions import MCPError
-
+    async def read_resource(self, ctx: Any, params: Any) -> types.ReadResourceResult:
         uri = str(params.uri)
         try:
-            text = self._toolbox.results.read(uri)
+            text = (await self._access(ctx)).toolbox.results.read(uri)
         except Fail as failure:
-            raise MCPError(self._types.INVALID_PARAMS, failure.message) from failure
+            raise self._refused(failure.message) from failure
         contents = self._types.TextResourceContents(uri=uri, mime_type="application/jsonl", text=text)
         return self._types.ReadResourceResult(contents=[contents])
 
@@ -156,20 +218,6 @@ class _Handlers:
             return Decision(False, "the client did not ask", _AT_CLIENT, digest=call.digest)
         return Decision(_is_yes(answer), "", _AT_CLIENT, digest=call.digest)
 
-    def _described(self, tool: McpTool) -> types.Tool:
-        action = tool.action
-        return self._types.Tool(
-            name=tool.name,
-            description=tool.description,
-            input_schema=tool.schema,
-            output_schema=OUTPUT_SCHEMA,
-            annotations=self._types.ToolAnnotations(
-                read_only_hint=action.read_only,
-                destructive_hint=tool.guarded,
-                idempotent_hint=action.idempotent,
-            ),
-        )
-
     def _answer(self, content: dict[str, Any], uri: str | None, *, is_error: bool) -> types.CallToolResult:
         text = json.dumps(content, ensure_ascii=False)
         parts: list[Any] = [self._types.TextContent(text=text)]
@@ -179,9 +227,7 @@ class _Handlers:
         return self._types.CallToolResult(content=parts, structured_content=content, is_error=is_error)
 
     def _failed(self, failure: Fail) -> types.CallToolResult:
-        error = {name: value for name, value in failure.event().items() if name != "type"}
-        content = {"ok": False, "code": failure.code, "entries": [], "truncated": False, "errors": [error]}
-        return self._answer(content, None, is_error=True)
+        return self._answer(structured_failure(failure), None, is_error=True)
 
 
 async def _cancelled_once(calling: Coroutine[Any, Any, Result]) -> Result:
@@ -202,11 +248,6 @@ async def _cancelled_once(calling: Coroutine[Any, Any, Result]) -> Result:
             task.cancel()
             await asyncio.wait([task])
         raise
-
-
-def _position(params: Any) -> int:
-    cursor = getattr(params, "cursor", None)
-    return int(cursor) if isinstance(cursor, str) and cursor.isdecimal() and len(cursor) < 10 else 0
 
 
 def _can_ask(client: types.ClientCapabilities | None) -> bool:

@@ -14,19 +14,17 @@ import ipaddress
 import os
 import re
 import secrets
-import socket
 import threading
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from operable.kernel.errors import Fail
 from operable.kernel.json import json_line
-from operable.serve.http.connection import IdleTimeoutProtocol
-from operable.serve.mcp import server
-from operable.serve.mcp_tools import Toolbox
+from operable.serve.http.connection import BACKLOG, BoundedListener, IdleTimeoutProtocol
 from operable.state.atomic import advise, create_whole
 
 if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
     from mcp.server.transport_security import TransportSecuritySettings
 
 _LINE = 16 * 1024 * 1024
@@ -36,7 +34,7 @@ SESSIONS = 200  # of clients over HTTP; each takes 40 kB, and is gone after half
 _Result = TypeVar("_Result")
 
 
-async def serve_stdio(toolbox: Toolbox, stdin: int, stdout: int) -> None:
+async def serve_stdio(made: Server[Any], stdin: int, stdout: int) -> None:
     """Serve one client on these descriptors, until it closes its end."""
     import anyio
     from mcp.shared.message import SessionMessage
@@ -63,7 +61,6 @@ async def serve_stdio(toolbox: Toolbox, stdin: int, stdout: int) -> None:
             async for message in to_send:
                 await _apart(_write_all, stdout, _encoded(message))
 
-    made = server(toolbox)
     async with anyio.create_task_group() as group:
         group.start_soon(receive)
         group.start_soon(send)
@@ -133,7 +130,7 @@ async def _apart(function: Callable[..., _Result], *arguments: Any) -> _Result:
     return await done
 
 
-def listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int) -> BoundedListener:
     """A socket on a loopback address; Fail for another one, or when it is taken."""
     try:
         loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -147,27 +144,14 @@ def listening(host: str, port: int) -> socket.socket:
             target=host,
             hint="serve on 127.0.0.1, behind a proxy with TLS",
         )
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(128)
-    except OSError as problem:
-        listener.close()
-        raise Fail(
-            "io",
-            "ADDRESS_UNUSABLE",
-            f"cannot listen on {host}:{port}: {problem.strerror}",
-            target=f"{host}:{port}",
-        ) from problem
-    return listener
+    return BoundedListener.open(host, port)
 
 
-async def serve_http(toolbox: Toolbox, listener: socket.socket, host: str, token: str) -> None:
+async def serve_http(made: Server[Any], listener: BoundedListener, host: str, token: str) -> None:
     """Serve clients on a socket, until a signal."""
     import uvicorn
 
-    app = server(toolbox).streamable_http_app(
+    app = made.streamable_http_app(
         transport_security=_own_names(host), max_request_body_size=BODY_LIMIT, max_sessions=SESSIONS
     )
     config = uvicorn.Config(
@@ -177,10 +161,13 @@ async def serve_http(toolbox: Toolbox, listener: socket.socket, host: str, token
         log_config=None,
         access_log=False,
         lifespan="on",
+        backlog=BACKLOG,
         timeout_graceful_shutdown=5,
     )
+    serving = uvicorn.Server(config)
+    listener.connections = serving.server_state.connections
     with listener:
-        await uvicorn.Server(config).serve(sockets=[listener])
+        await serving.serve(sockets=[listener])
 
 
 def _own_names(host: str) -> TransportSecuritySettings:

@@ -9,6 +9,7 @@ Any number of threads may use one database. On PostgreSQL they share a few conne
 
 import os
 import re
+import shlex
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -237,12 +238,22 @@ class SqliteDatabase:
 
 @contextmanager
 def _translated(address: str) -> Iterator[None]:
-    """Database errors as ours: they are temporary, because a full disk or a restart ends."""
+    """Database errors as ours: they are temporary, because a full disk or a restart ends. What a value is, stays."""
     try:
         yield
+    except (sqlite3.DataError, OverflowError, UnicodeEncodeError) as error:
+        raise _unstorable(address, error) from error
     except sqlite3.Error as error:
         message = f"the store {address} cannot be used: {error}"
         raise Fail("temporary", "STORE_UNAVAILABLE", message, target=address) from error
+
+
+def _unstorable(address: str, error: Exception) -> Fail:
+    """No database has a place for this value: a number beyond 64 bits, text that is none. Trying again changes nothing."""
+    reason = str(error).strip().splitlines()[0]
+    return Fail(
+        "validation", "VALUE_UNSTORABLE", f"a value cannot be kept in {address}: {reason}", target=address
+    )
 
 
 class PostgresDatabase:
@@ -304,6 +315,8 @@ class PostgresDatabase:
                 yield connection
             finally:
                 self._give_back(connection)
+        except (psycopg.DataError, UnicodeEncodeError) as error:
+            raise _unstorable(self.address, error) from None
         except psycopg.Error as error:
             raise self._translated(error) from None
         finally:
@@ -321,11 +334,19 @@ class PostgresDatabase:
         if "authentication failed" in reason or "no password supplied" in reason:
             hint = "the password is in OPERABLE_DATABASE, in PGPASSWORD, or in the file that PGPASSFILE names"
             return Fail("authn", "STORE_REFUSED", message, target=self.address, hint=hint)
+        missing = re.search('FATAL: +database "(.*)" does not exist', reason)
+        if missing is not None:
+            message = f"{self.address} is a database that does not exist: {reason}"
+            hint = (
+                f"correct its name, or make it: {shlex.join(['createdb', *_server(self._url), missing[1]])}"
+            )
+            return Fail("config", "DATABASE_MISSING", message, target=self.address, hint=hint)
         return self._unavailable(reason)
 
     def _unavailable(self, reason: str) -> Fail:
         message = f"the database {self.address} cannot be used: {reason}"
-        return Fail("temporary", "STORE_UNAVAILABLE", message, target=self.address)
+        hint = f"does it answer? {shlex.join(['pg_isready', *_server(self._url)])}"
+        return Fail("temporary", "STORE_UNAVAILABLE", message, target=self.address, hint=hint)
 
     def _take(self) -> Any:
         import psycopg
@@ -433,6 +454,15 @@ def _require_url(address: str) -> None:
 def is_shared(address: str) -> bool:
     """Whether an address is that of a server: processes of other machines may use the same database."""
     return "://" in address
+
+
+def _server(address: str) -> list[str]:
+    """Where a server is, as options that PostgreSQL's own programs take."""
+    from psycopg.conninfo import conninfo_to_dict
+
+    place = conninfo_to_dict(address)
+    names = ("host", "port")
+    return [word for name in names if place.get(name) for word in (f"--{name}", str(place[name]))]
 
 
 def shown_address(address: str) -> str:

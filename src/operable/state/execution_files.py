@@ -29,7 +29,7 @@ class ExecutionFile(NamedTuple):
 TABLE: Final[tuple[tuple[str, str], ...]] = (
     (
         "git runs the hooks, filters and programs that it names",
-        ".git/ .gitconfig .gitattributes .gitmodules .lfsconfig",
+        ".git/ git/config git/attributes .gitconfig .gitattributes .gitmodules .lfsconfig",
     ),
     # By their names: `src/hooks/` is also a usual folder for sources.
     (
@@ -71,14 +71,14 @@ TABLE: Final[tuple[tuple[str, str], ...]] = (
     ("agents and editors start the servers that it names", ".mcp.json mcp.json"),
     (
         "operable runs the program that it declares",
-        ".operable/ agent-cli.md cli.md tool.md app.md acp.md runner.md sandbox.md secrets.md",
+        ".operable/ operable.toml agent-cli.md cli.md tool.md app.md acp.md runner.md sandbox.md secrets.md",
     ),
     (
         "an editor runs its tasks, settings or commands when it opens the project",
         (
             ".vscode/ .idea/ .zed/ .fleet/ *.code-workspace .editorconfig .dir-locals* .vimrc .nvimrc .nvim.lua"
             " .exrc .lvimrc"
-            " .local.vimrc .ycm_extra_conf.py .luarc.json .luarc.jsonc"
+            " .local.vimrc .ycm_extra_conf.py .luarc.json .luarc.jsonc .helix/ .project .settings/ .nova/ *.sublime-project"
         ),
     ),
     ("an editor builds and starts the container that it describes", ".devcontainer/ .devcontainer*"),
@@ -86,17 +86,24 @@ TABLE: Final[tuple[tuple[str, str], ...]] = (
         "an editor runs a linter, which loads the code that it names",
         (
             "eslint.config.* .eslintrc* prettier.config.* .prettierrc* stylelint.config.* .stylelintrc* pylintrc .pylintrc"
-            " mypy.ini .mypy.ini .flake8 .rubocop.yml"
+            " mypy.ini .mypy.ini .flake8 .rubocop.yml .luacheckrc .php-cs-fixer* .phpcs.xml* phpstan.neon* .markdownlint*"
+            " .remarkrc* tslint.json biome.json* .oxlintrc* .golangci.*"
         ),
     ),
     ("ssh runs the commands that it names, and lets in the keys that it lists", ".ssh/"),
     (
         "a shell loads it when a person enters the folder or starts the shell",
-        ".envrc .env .direnv/ .profile .bashrc .bash_profile .bash_login .bash_logout .zshrc .zshenv .zprofile .inputrc",
+        (
+            ".envrc .env .direnv/ .profile .bashrc .bash_profile .bash_login .bash_logout .zshrc .zshenv .zprofile .inputrc"
+            " .bash_aliases .zlogin .zlogout .cshrc .tcshrc .login .logout .kshrc .xprofile config.fish"
+        ),
     ),
     (
         "a version manager runs its hooks and tasks, or picks the programs, when a person enters the folder",
-        "mise.* .mise* mise/ .mise/ .tool-versions rust-toolchain rust-toolchain.toml",
+        (
+            "mise.* .mise* mise/ .mise/ .tool-versions rust-toolchain rust-toolchain.toml .nvmrc"
+            " .node-version .python-version .ruby-version .java-version .sdkmanrc .asdfrc"
+        ),
     ),
     (
         "continuous integration runs it, with the secrets of the project, at the next push",
@@ -104,6 +111,7 @@ TABLE: Final[tuple[tuple[str, str], ...]] = (
             ".github/ .gitlab/ .gitea/ .forgejo/ .circleci/ .buildkite/ .woodpecker/ .woodpecker* .drone*"
             " .semaphore/ .teamcity/"
             " .tekton/ .builds/ .build.yml .gitlab-ci* .travis.yml azure-pipelines* bitbucket-pipelines* jenkinsfile*"
+            " netlify.toml vercel.json render.yaml .replit .releaserc* release.config.*"
             " appveyor.yml .appveyor.yml .cirrus* buildspec.yml cloudbuild.*"
         ),
     ),
@@ -111,7 +119,8 @@ TABLE: Final[tuple[tuple[str, str], ...]] = (
         "a package manager runs the program or code that it names, whatever the command",
         (
             ".npmrc .yarnrc .yarnrc.yml .yarn/ .pnpmfile.cjs .pnpmfile.mjs bunfig.toml .cargo/ .mvn/ .bundle/ .bazelrc"
-            " .bazeliskrc"
+            " .bazeliskrc pnpm-workspace.yaml uv.toml poetry.toml pdm.toml pip.conf .condarc nuget.config"
+            " .gemrc .sbtopts .jvmopts"
         ),
     ),
     (
@@ -123,7 +132,7 @@ TABLE: Final[tuple[tuple[str, str], ...]] = (
         "a program loads it from the folder in which it starts",
         (
             ".curlrc .wgetrc .ripgreprc .sqliterc .psqlrc .pdbrc .gdbinit .lldbinit .irbrc .pryrc .rprofile .screenrc"
-            " .tmux.conf"
+            " .tmux.conf .ghci .iex.exs .ocamlinit"
         ),
     ),
     ("every Python that has it on its path runs it at its start", "sitecustomize.py usercustomize.py *.pth"),
@@ -136,6 +145,11 @@ _PATTERNS: Final = [
     for entry, reason in _ENTRIES
     if "*" in entry
 ]
+GIT_FILES: Final = (
+    *(".git", ".git/config", ".git/config.worktree", ".git/info/attributes"),
+    *(f".git/{name}" for _, names in TABLE for name in names.split() if name.startswith("hooks/")),
+)
+"""What git obeys or runs in a folder, or in one above it."""
 _CONFIG_LIMIT = 1 << 20
 _CONFIG_DEPTH = 5  # of files that include files; git stops at 10
 _CONFIG_VALUES = 2000  # of one project; each is looked up in the file system

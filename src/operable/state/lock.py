@@ -52,7 +52,7 @@ def held(
     while True:
         with opened(path) as fd:
             wait_until(functools.partial(_locked, fd, kind), ends, pause)
-            if _is_at(path, fd):
+            if is_at(path, fd):
                 yield fd
                 return
 
@@ -101,7 +101,8 @@ def _locked(fd: int, kind: int) -> bool:
     return True
 
 
-def _is_at(path: str, fd: int) -> bool:
+def is_at(path: str, fd: int) -> bool:
+    """Whether an open file still has this name."""
     try:
         return os.path.samestat(os.lstat(path), os.fstat(fd))
     except FileNotFoundError:
@@ -143,7 +144,7 @@ class Presence:
         self._numbers.clear()
 
     def _open(self) -> None:
-        if self._fd is not None and _is_at(self._path, self._fd):
+        if self._fd is not None and is_at(self._path, self._fd):
             return
         # Also when the file was removed: other processes would look for our numbers in the new one.
         fd = open_private(self._path, os.O_RDWR | os.O_CREAT)

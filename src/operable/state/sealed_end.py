@@ -56,7 +56,9 @@ def read_end(
             return _begun(path, fd, whole, format, signer, name)
         newest = _newest(path, line, format, stated)
         if newest is not None and stated is not None and _is_announced(stated, newest.head, signer, name):
-            ahead = _ahead(fd, whole, stated.head, format, most_ahead)
+            # A power cut may undo the heads of several writes; what is carried vouches for all records before it.
+            most = whole if stated.has_carried else most_ahead
+            ahead = _ahead(fd, whole, stated.head, format, most)
             if ahead is not None:
                 os.fsync(fd)
                 numbers = _opened_after(stated.open, ahead)
@@ -194,9 +196,14 @@ def _newest(
 
 def _is_announced(stated: Stated, newest: Head, signer: Signer | None, name: str | None) -> bool:
     """Whether the records after the head are those that its writer was about to write."""
-    coming = stated.next
-    if newest.seq <= stated.head.seq or coming is None or not coming.announces(newest):
+    if newest.seq <= stated.head.seq:
         return False
+    return any(
+        _is_from_writer(coming, stated, signer, name) for coming in stated.coming if coming.announces(newest)
+    )
+
+
+def _is_from_writer(coming: Stated, stated: Stated, signer: Signer | None, name: str | None) -> bool:
     if signer is None:
         return stated.signature is None and coming.signature is None
     if not (stated.is_of(name) and coming.is_of(name)):

@@ -7,10 +7,11 @@
     log DIGEST                of the name of the log that this head belongs to; only in signed heads of a log with a name
     ed25519 KEY SIGNATURE     over the lines above, where the operator gave a key; both in base64
 
-The next head is on disk as `<log>.head.new` before its records are, and gets its name after them. So records ahead of
-the head are those of a writer that crashed if they are announced there, and another writer's if not. Without a head,
-dropping the newest records would not show. A signature shows a head that another program made; it does not show that an
-older head was put back, an anchor does. The name shows a head of another log that was signed with the same key.
+The next head is on disk as `<log>.head.new` before its records are, or with them (`operable.state.sealed_attribute`),
+and gets its name after them. So records ahead of the head are those of a writer that crashed if they are announced
+there, and another writer's if not. Without a head, dropping the newest records would not show. A signature shows a
+head that another program made; it does not show that an older head was put back, an anchor does. The name shows a head
+of another log that was signed with the same key.
 """
 
 import base64
@@ -18,10 +19,12 @@ import hashlib
 import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from operable.kernel.data_class import dataclass
 from operable.state.atomic import opened, sync_folder, write_all, write_whole
+from operable.state.sealed_attribute import carried
 
 # Everything that is begun at one moment in one log: more is a leak, and refused.
 OPEN_LIMIT = 4096
@@ -51,7 +54,7 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """What the file says. `signature` is its last line, over `body`; `batch` are hashes; `next` is what `.head.new` says."""
+    """What the file says. `signature` is its last line, over `body`; `batch` are hashes; `coming` are announcements."""
 
     head: Head
     open: tuple[int, ...] = ()
@@ -60,7 +63,8 @@ class Stated:
     name: str | None = None  # the line `log`
     body: bytes = b""
     signature: str | None = None
-    next: "Stated | None" = None
+    coming: "tuple[Stated, ...]" = ()  # what `.head.new` says, and what the log carries since before a power cut
+    has_carried: bool = False  # whether `coming` has the latter
 
     def announces(self, head: Head) -> bool:
         """Whether this is the newest record of the batch, or one that a crash in the middle of it left as the newest."""
@@ -115,10 +119,14 @@ def read_head(log: str) -> Stated | None:
     stated = _read(f"{log}.head")
     if stated is None:
         return None
-    try:
-        return replace(stated, next=_read(f"{log}.head.new"))
-    except UnreadableHeadError:
-        return stated  # its writer was killed before the records: it announces nothing
+    coming: list[Stated] = []
+    with suppress(UnreadableHeadError):  # its writer was killed before the records: it announces nothing
+        announced = _read(f"{log}.head.new")
+        coming += [] if announced is None else [announced]
+    data = carried(log)
+    with suppress(ValueError):  # not ours
+        coming += [] if data is None else [_parsed(data)]
+    return replace(stated, coming=tuple(coming), has_carried=data is not None)
 
 
 def _read(path: str) -> Stated | None:
@@ -182,16 +190,28 @@ def announce_head(
     *,
     is_marked: bool = False,
     name: str | None = None,
+    before: str = "",
+    carry: Callable[[bytes], bool] | None = None,
 ) -> None:
-    """Put the head of records that are written next on disk. Only for a log that ends at its head: this is not atomic."""
+    """Announce the head of records that are written next. Only for a log that ends at its head: this is not atomic.
+
+    It is on disk when this returns, or, if `carry` can do that, as soon as the records are; `before` is the hash that they
+    continue.
+    """
+    is_carried = False
     with opened(f"{log}.head.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
         try:
             write_all(fd, _signed(head, numbers, batch, signer, is_marked=is_marked, name=name))
-            os.fsync(fd)
+            if carry is not None:
+                hashes = (before, *batch)
+                is_carried = carry(_signed(head, (), hashes, signer, is_marked=is_marked, name=name))
+            if not is_carried:
+                os.fsync(fd)
         except OSError:
             withdraw_head(log)
             raise
-    sync_folder(os.path.dirname(log) or ".")
+    if not is_carried:
+        sync_folder(os.path.dirname(log) or ".")
 
 
 def confirm_head(log: str) -> None:

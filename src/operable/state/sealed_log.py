@@ -1,11 +1,12 @@
 """A log that cannot forget: every record is sealed with the one before, on disk before its writer goes on.
 
 Theory of operation. A write takes an exclusive lock, compares the end of the log with its head, and announces the next
-head. It writes its records with one `write`, syncs them, and only then replaces the head. So the head names a record
-that is on disk. A crash leaves at most one announced batch ahead of it and one torn line: the next write takes over the
-former and removes the latter. Any other difference means that the log was cut, extended, edited or replaced. It is then
-continued from its head with a DAMAGE notice, or refused, as its owner chose; either way it never verifies again
-(`sealed_verdict`). So does a log that begins although there must have been one before (`earlier`).
+head. It writes its records with one `write`, syncs them (the announcement before, or with them), and only then
+replaces the head. So the head names a record that is on disk. A crash leaves at most one announced batch ahead of it
+and one torn line: the next write takes over the former and removes the latter. Any other difference means that the log
+was cut, extended, edited or replaced. It is then continued from its head with a DAMAGE notice, or refused, as its
+owner chose; either way it never verifies again (`sealed_verdict`). So does a log that begins although there must have
+been one before (`earlier`).
 
 `begin` writes a record that stays open until `close`, or until its process has ended: then the next process that writes
 closes it as LOST. A process holds one byte of `<log>.alive` for each record that it began. What is in a record, and what
@@ -18,10 +19,12 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, replace
+from functools import partial
 
 from operable.kernel.data_class import dataclass
 from operable.state.atomic import make_folder, opened, sync_folder, write_all
 from operable.state.lock import EXCLUSIVE, WAIT, held, is_held, presence
+from operable.state.sealed_attribute import carry
 from operable.state.sealed_end import DamagedError, LogEnd, find_record, read_end
 from operable.state.sealed_file import LINE_LIMIT, full_files, last_line, lines_of
 from operable.state.sealed_head import (
@@ -256,8 +259,14 @@ class SealedLog:
     ) -> None:
         *before, head = heads
         hashes = tuple(each.hash for each in before)
-        announce_head(self.path, head, numbers, hashes, self.signer, is_marked=is_marked, name=self._bound())
         with opened(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as fd:
+            # A new file is not sure to keep its name, and what was changed is not continued: nothing is carried then.
+            can_carry = end.size > 0 and end.damage is None
+            announce_head(
+                *(self.path, head, numbers, hashes, self.signer),
+                is_marked=is_marked, name=self._bound(), before=end.head.hash,
+                carry=partial(carry, fd) if can_carry else None,
+            )  # fmt: skip
             try:
                 write_all(fd, data)
                 os.fsync(fd)

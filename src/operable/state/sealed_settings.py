@@ -98,5 +98,3 @@ def _signer(path: str) -> Signer:
         return load_signer(path)
     except ValueError as error:
         raise SettingError(KEY, f"{KEY}: {error}") from None
-    except ImportError:
-        raise SettingError(KEY, f"{KEY} needs operable[host] or operable[flow]") from None

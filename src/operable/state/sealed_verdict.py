@@ -222,9 +222,11 @@ def _judge_head(
     key = public_key or walk.key or stated.key
     coming = None  # what the writer said before a crash that it is going to write
     if verdict.records and walk.last.seq > stated.head.seq:
-        coming = stated.next
-        if coming is None or not coming.announces(walk.last) or not _is_vouched(coming, stated, key):
-            coming = None
+        vouched = (
+            each for each in stated.coming if each.announces(walk.last) and _is_vouched(each, stated, key)
+        )
+        coming = next(vouched, None)
+        if coming is None:
             message = f"the records after {stated.head.seq} were added, or the head was set back"
             verdict.add(TAMPERED, message)
     if not all(each.is_of(name) for each in (stated, coming) if each is not None):

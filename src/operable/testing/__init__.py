@@ -8,6 +8,7 @@
 
 - `ModelServer` is a model server on loopback that speaks the vendors' streaming formats, from a script.
 - `scripted_command` is the command line of an agent process that speaks a host protocol, from a script.
+- `run_tool` runs a command of a tool in the process of the test.
 - `AgentCassette` is a recorded conversation on the wire: load it, replay it at any chunking, mutate it by seed.
 
 Names are looked up on first use.
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from operable.testing.models import ModelServer as ModelServer
     from operable.testing.player import scripted_command as scripted_command
     from operable.testing.script import ScriptError as ScriptError
+    from operable.testing.tool_run import ToolRun as ToolRun
+    from operable.testing.tool_run import run_tool as run_tool
 
 _HOMES = {
     "AgentCassette": "operable.testing.cassettes",
@@ -34,9 +37,11 @@ _HOMES = {
     "Exchange": "operable.testing.exchange",
     "ModelServer": "operable.testing.models",
     "ScriptError": "operable.testing.script",
+    "ToolRun": "operable.testing.tool_run",
     "load": "operable.testing.cassettes",
     "mutate": "operable.testing.cassettes",
     "pieces": "operable.testing.cassettes",
+    "run_tool": "operable.testing.tool_run",
     "save": "operable.testing.cassettes",
     "scripted_command": "operable.testing.player",
 }
@@ -47,9 +52,11 @@ __all__ = [
     "Exchange",
     "ModelServer",
     "ScriptError",
+    "ToolRun",
     "load",
     "mutate",
     "pieces",
+    "run_tool",
     "save",
     "scripted_command",
 ]

@@ -121,6 +121,8 @@ class Dialect(NamedTuple):
     """the body of an answer with an error status"""
     other: Callable[[EdgeRequest], Any]
     """the answer to the vendor's other requests (lists of models, counting tokens), or None"""
+    refuses: Callable[[Any], str | None] = lambda _: None
+    """the vendor's words about what is wrong with the body of a request (`vendor_rules`), or None"""
 
 
 def new_id(prefix: str) -> str:

@@ -46,11 +46,11 @@ class ScriptedCall(NamedTuple):
 _NAMES = {
     "write": [
         "Write", "write", "write_file", "developer__write", "apply_patch", "developer__text_editor", "text_editor", "create",
-        "editor",
+        "editor", "Create",
     ],
     "shell": [
         "Bash", "bash", "exec_command", "shell_command", "shell", "run_shell_command", "developer__shell", "terminal",
-        "ExecCommand", "execute", "run_command", "run_commands", "execute_command",
+        "ExecCommand", "execute", "run_command", "run_commands", "execute_command", "Execute",
     ],
     "read": ["Read", "read", "read_file", "developer__read", "view", "read_files"],
     "fetch": ["WebFetch", "web_fetch", "webfetch", "FetchURL", "fetch_web_content", "fetch", "web_extract"],

@@ -26,6 +26,11 @@ after the last reply, and without a marker, the default is given. Steps:
     fail KIND (message)          the vendor's error event inside the stream
     status CODE (headers, message, times)      an error instead of a reply; with `times`, only so often
 
+A conversation that breaks the rules of the vendor whose dialect it speaks (a call without a result, roles out of order, an
+empty block) is refused with status 400, in the vendor's words: `operable.testing.vendor_rules`; `strict=False` accepts
+everything. With `window`, so is a request that a model with a window of so many tokens could not take, and usage says how
+large a request was.
+
 Requests that are not a turn of the conversation (agents ask for titles and summaries on their own) are recognised by
 offering no tools and by their instructions, answered with a few words, and marked `aside`.
 """
@@ -40,7 +45,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
 
 from operable.kernel.catalogue import load, names
-from operable.testing import dialects
+from operable.testing import dialects, vendor_rules
 from operable.testing.dialect import Dialect, ScriptPosition, position
 from operable.testing.exchange import Exchange
 from operable.testing.http_edge import EdgeRequest, Reply, serve
@@ -66,10 +71,13 @@ class ModelServer:
         default: Replies = DEFAULT,
         host: str = "127.0.0.1",
         port: int = 0,
+        strict: bool = True,
+        window: int | None = None,
     ) -> None:
         self._scripts = {name: _replies(script) for name, script in (scripts or {}).items()}
         self._default = _replies(default)
         self._attempts: dict[tuple[Any, ...], int] = {}
+        self._is_strict, self._window = strict, window
         self.exchanges: list[Exchange] = []
         """what was asked, oldest first"""
         self._changed = threading.Condition()
@@ -143,7 +151,7 @@ class ModelServer:
             asked = dialect.read(request)
             at = position(asked)
             exchange = Exchange(len(self.exchanges) + 1, request, name, asked, at)
-            steps = self._steps(exchange)
+            steps = self._refusal(dialect, exchange) or self._steps(exchange)
         except ScriptError as error:
             # The client must not take this for a failure that it could retry.
             await reply.whole(400, dialect.failure(400, f"script: {error}"))
@@ -178,9 +186,19 @@ class ModelServer:
             exchange.aside = True
             return [{"say": "Scripted title"}]
         steps = self._reply_at(at)
+        if self._window is not None and not any("usage" in step for step in steps):
+            steps = [*steps, {"usage": {"input": vendor_rules.tokens(exchange.body)}}]
         key = (json.dumps(at.script), at.round, asked.prompt)
         attempt = self._attempts[key] = self._attempts.get(key, 0) + 1
         return [step for step in steps if "status" not in step or attempt <= step.get("times", attempt)]
+
+    def _refusal(self, dialect: Dialect, exchange: Exchange) -> list[Step]:
+        """What the vendor would refuse: a conversation that breaks its rules, or that its model cannot contain."""
+        problem = dialect.refuses(exchange.body) if self._is_strict else None
+        if problem is None and self._window is not None:
+            is_anthropic = dialect.refuses is vendor_rules.anthropic
+            problem = vendor_rules.overflow(exchange.body, self._window, is_anthropic=is_anthropic)
+        return [] if problem is None else [{"status": 400, "message": problem}]
 
     def _reply_at(self, at: ScriptPosition) -> list[Step]:
         if at.script is None:

@@ -70,6 +70,7 @@ class Player:
         self._prompts: collections.deque[HostPrompt] = collections.deque()
         self._answers: dict[Any, HostAnswer] = {}
         self._cancelled = False
+        self._playing = False
         self._calls = 0
 
     def run(self) -> None:
@@ -98,12 +99,14 @@ class Player:
                 case HostPrompt() as prompt:
                     self._prompts.append(prompt)
                 case HostCancel():
-                    self._cancelled = self.script.get("cancel") != "ignore"
+                    # Also of a prompt that came with the same read, and has not begun.
+                    concerned = self._playing or bool(self._prompts)
+                    self._cancelled = concerned and self.script.get("cancel") != "ignore"
                 case HostAnswer() as answer:
                     self.answer(answer)
 
     def _turn(self, prompt: HostPrompt) -> None:
-        self._cancelled = False
+        self._playing = True
         self.voice.begin(prompt.token)
         reason: str | None = "completed"
         try:
@@ -126,6 +129,7 @@ class Player:
             reason = None
         if reason is not None:
             self.voice.end(reason)
+        self._playing = self._cancelled = False
 
     def _steps(self, text: str) -> list[Step]:
         wanted = marked(text)

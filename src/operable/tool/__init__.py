@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from operable.tool.signature import Command as Command
     from operable.tool.signature import command as command
     from operable.tool.tool import Tool as Tool
+    from operable.tool.values.markers import Arg as Arg
+    from operable.tool.values.markers import Must as Must
 
 _HOMES = {
     "Fail": "operable.kernel.errors",
@@ -37,6 +39,8 @@ _HOMES = {
     "Check": "operable.tool.framework",
     "ItemError": "operable.tool.framework",
     "Progress": "operable.tool.framework",
+    "Arg": "operable.tool.values.markers",
+    "Must": "operable.tool.values.markers",
     "Warn": "operable.tool.framework",
     "Event": "operable.tool.records",
     "Input": "operable.tool.records",
@@ -46,6 +50,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Arg",
     "Change",
     "Check",
     "Command",
@@ -54,6 +59,7 @@ __all__ = [
     "Fail",
     "Input",
     "ItemError",
+    "Must",
     "Options",
     "Page",
     "Progress",

@@ -7,7 +7,7 @@ first. Objects of the real `typing` are understood through their attributes, aga
 
 import sys
 
-from operable.tool.kinds import ANY, OBJECT, ValueKind, common, is_class_variable
+from operable.tool.kinds import ANY, OBJECT, REQUIRED, ValueKind, common, is_class_variable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def generic(annotation: "Any") -> "tuple[str, tuple[Any, ...]]":
     if type(annotation).__name__ in ("UnionType", "_UnionGenericAlias", "Union"):
         return "Union", annotation.__args__
     if hasattr(annotation, "__metadata__"):  # typing.Annotated: its origin is the annotated type
-        return "Annotated", (annotation.__origin__,)
+        return "Annotated", (annotation.__origin__, *annotation.__metadata__)
     origin = getattr(annotation, "__origin__", None)
     if origin is None:
         return "", ()
@@ -91,11 +91,13 @@ def _from_object(annotation: "Any", namespace: "Mapping[str, Any]") -> "ValueKin
     if name in _ARRAYS:
         return ValueKind("array", item=_item(args, namespace))
     if name in ("dict", "Mapping"):
-        return OBJECT
+        return ValueKind("object", item=_from_object(args[1], namespace)) if len(args) == 2 else OBJECT
     if name == "Literal":
         return _choice(args)
-    if args and name in ("Annotated", "Required", "NotRequired", "ReadOnly"):
+    if args and name in ("Required", "NotRequired", "ReadOnly"):
         return _from_object(args[0], namespace)
+    if args and name == "Annotated":
+        return _marked(_from_object(args[0], namespace), args[1:])
     if args and name == "Optional":
         return _from_object(args[0], namespace).or_none()
     if name == "Union":
@@ -114,8 +116,115 @@ def _from_class(annotation: "Any", namespace: "Mapping[str, Any]") -> "ValueKind
             return ValueKind("record", model=annotation)
         if hasattr(annotation, "__fspath__"):
             return ValueKind("string", model=annotation)
-    msg = f"unsupported annotation {annotation!r}: use str, int, float, bool, list[...], Literal[...], a Record or `| None`"
+        found = _from_table(annotation)
+        if found is not None:
+            return found
+    msg = f"unsupported annotation {_named(annotation)}: {SUPPORTED}"
     raise TypeError(msg)
+
+
+SUPPORTED = (
+    "use str, int, float, bool, bytes, Path, Decimal, UUID, date, datetime, time, timedelta, an Enum, Literal[...], "
+    "list[...], dict[str, ...], a Record, a dataclass, a TypedDict, or one of them `| None`"
+)
+
+
+def _from_table(annotation: "type[Any]") -> "ValueKind | None":
+    """A class that is not ours: a row of the table of types, an Enum, a dataclass or a TypedDict."""
+    from operable.tool.values.scalars import enum_choices, is_enum, scalar_of
+
+    row = scalar_of(annotation)
+    if row is not None:
+        return ValueKind("string", form=row)
+    if is_enum(annotation):
+        return ValueKind("choice", choices=enum_choices(annotation), model=annotation)
+    if hasattr(annotation, "__dataclass_fields__") or hasattr(annotation, "__required_keys__"):
+        return ValueKind("record", model=_stand_in(annotation))
+    return None
+
+
+_stand_ins: "dict[type[Any], type[Any]]" = {}
+
+
+def _stand_in(source: "Any") -> "type[Any]":
+    """A class with the fields of a dataclass or a TypedDict, in the form of a Record; never made into a value.
+
+    Its `__source__` is what values become. Annotations stay as they are until the fields are read, because a class may
+    contain itself.
+    """
+    if source not in _stand_ins:
+        rows = hasattr(source, "__required_keys__")
+        fields = _dictionary_fields(source) if rows else _dataclass_fields(source)
+        generated = str(source.__doc__).startswith(f"{source.__name__}(")
+        body = {
+            "__annotations__": {name: annotation for name, (annotation, _) in fields.items()},
+            "__doc__": None if generated else source.__doc__,
+            # Any default but None, which would promise nulls.
+            "__fields__": {name: REQUIRED if required else ... for name, (_, required) in fields.items()},
+            "__module__": source.__module__,
+            "__source__": source,
+            "__wire_names__": {name: name for name in fields},
+            "_typed": False,
+        }
+        _stand_ins[source] = type(source.__name__, (), body)
+    return _stand_ins[source]
+
+
+def _dataclass_fields(source: "Any") -> "dict[str, tuple[Any, bool]]":
+    from operable.tool.values.scalars import dataclass_names
+
+    missing, names = sys.modules["dataclasses"].MISSING, dataclass_names(source)
+    found: dict[str, tuple[Any, bool]] = {}
+    for owner in reversed(source.__mro__):
+        annotations = owner.__dict__.get("__annotations__") or getattr(owner, "__annotations__", {})
+        namespace = getattr(sys.modules.get(owner.__module__), "__dict__", {})
+        for name in annotations:
+            if name in names:
+                field = source.__dataclass_fields__[name]
+                required = field.default is missing and field.default_factory is missing
+                found[name] = (_Unread(annotations[name], namespace), required)
+    return found
+
+
+def _dictionary_fields(source: "Any") -> "dict[str, tuple[Any, bool]]":
+    # A quoted `NotRequired[…]` (`from __future__ import annotations`) is not read by `typing` itself.
+    texts = {
+        name: str(getattr(each, "__forward_arg__", each)) for name, each in source.__annotations__.items()
+    }
+    return {
+        name: (annotation, name in source.__required_keys__ and "NotRequired[" not in texts[name])
+        for name, annotation in source.__annotations__.items()
+    }
+
+
+class _Unread:
+    """An annotation with the module that it is read in."""
+
+    __slots__ = ("_annotation", "_namespace")
+
+    def __init__(self, annotation: "Any", namespace: "dict[str, Any]") -> None:
+        self._annotation = annotation
+        self._namespace = namespace
+
+    @property
+    def __value__(self) -> "Any":
+        return evaluate(self._annotation, self._namespace)
+
+
+def _named(annotation: "Any") -> str:
+    return annotation.__qualname__ if isinstance(annotation, type) else repr(annotation)
+
+
+def _marked(kind: "ValueKind", markers: "tuple[Any, ...]") -> "ValueKind":
+    """The kind with what `Annotated` says of it; markers that are not known here are for others."""
+    from operable.tool.values.markers import Arg, read_marker
+
+    for marker in markers:
+        if isinstance(marker, Arg):
+            kind = kind.but(arg=marker)
+        elif (must := read_marker(marker)) is not None:
+            kind = kind.but(must=must)
+    return kind
 
 
 def _item(args: "tuple[Any, ...]", namespace: "Mapping[str, Any]") -> "ValueKind":

@@ -17,6 +17,7 @@ from operable.tool.kinds import (
     POSITIVE,
     SECONDS,
     STANDARD,
+    STRUCTURED,
     WORD,
     convert,
     is_text,
@@ -46,12 +47,15 @@ _RANGES: "dict[str, tuple[float, float]]" = {
 class ParsedCall:
     """A command line that was understood."""
 
-    __slots__ = ("command", "options", "values")
+    __slots__ = ("command", "former", "options", "values")
 
     def __init__(self, command: "Command") -> None:
         self.command = command
         self.values: dict[str, Any] = {}
         self.options: dict[str, Any] = {}
+        self.former: list[
+            tuple[str, str]
+        ] = []  # names that were used and are no longer the right ones, and those
 
 
 def standard_options(tool: "Declaration", command: "Command") -> "list[str]":
@@ -65,8 +69,22 @@ def standard_options(tool: "Declaration", command: "Command") -> "list[str]":
     if command.mutates:
         names += ["dry-run", "confirm", "confirm-count", "idempotency-key"]
     if command.stream_model() is not None:
-        names += ["input-json", "input-jsonl", "continue-on-error", "fail-fast"]
+        names += ["input-json", "input-jsonl"]
+    if command.stream_model() is not None or command.partial:
+        names += ["continue-on-error", "fail-fast"]
     return [name for name in names if name not in own]
+
+
+def option_names(command: "Command") -> "dict[str, Param]":
+    """The parameters that are options, by every name that they have; a letter has its dash."""
+    found = {param.flag: param for param in command.params if not param.operand}
+    for param in [param for param in found.values() if param.arg is not None]:
+        for name in (*param.arg.aliases, *param.arg.former) if param.arg else ():
+            found.setdefault(f"-{name}" if len(name) == 1 else name, param)
+    for letter, flag in command.short.items():
+        if flag in found:
+            found.setdefault(f"-{letter}", found[flag])
+    return found
 
 
 def takes_value(form: str, following: str) -> bool:
@@ -93,7 +111,7 @@ def parse(tool: "Declaration", command: "Command", words: "list[str]") -> "Parse
 def _read_options(
     tool: "Declaration", call: "ParsedCall", words: "list[str]", operands: "list[str]", problems: "list[Fail]"
 ) -> None:
-    own = {param.flag: param for param in call.command.params if not param.operand}
+    own = option_names(call.command)
     standard = standard_options(tool, call.command)
     rest = words[::-1]  # a stack: an option takes its value from the top
     while rest:
@@ -107,8 +125,9 @@ def _read_options(
         name, equals, text = word[2:].partition("=") if word.startswith("--") else (word, "", "")
         if name == "-h":
             name = "help"
-        elif name[1:] in call.command.short and word == name:
-            name = call.command.short[name[1:]]
+        elif name[:2] in own and name[0] == "-" and _is_letter(word, own[name[:2]]):
+            rest += [word[:2]] * (len(word) - 2)  # -vvv is -v three times
+            name = own[name[:2]].flag
         try:
             if name not in own and name not in standard and not _negates(name, own):
                 from operable.tool.run.misuse import unknown_option
@@ -117,6 +136,11 @@ def _read_options(
             _read_option(call, own, name, text if equals else None, rest)
         except Fail as problem:
             problems.append(problem)
+
+
+def _is_letter(word: str, param: "Param") -> bool:
+    """Whether this is a one-letter option, or one that is counted several times."""
+    return len(word) == 2 or (param.counted and word[1:] == word[1] * (len(word) - 1))
 
 
 def _read_option(
@@ -145,7 +169,7 @@ def _negates(name: str, own: "dict[str, Param]") -> bool:
 
 
 def _is_flag(param: "Param | None") -> bool:
-    return param is not None and param.kind.base == "boolean"
+    return param is not None and (param.kind.base == "boolean" or param.counted)
 
 
 def _store(
@@ -155,6 +179,11 @@ def _store(
         if name in call.options:
             raise _bad_option(name, "DUPLICATE_OPTION", "is given twice", hint=f"--{name} once")
         call.options[name] = _standard_value(name, value)
+        return
+    if param.arg is not None and name in param.arg.former:
+        call.former.append((f"--{name}", f"--{param.flag}"))
+    if param.counted:
+        call.values[param.name] = call.values.get(param.name, 0) + 1
         return
     if param.kind.base == "array" and param.kind.item is not None:
         call.values.setdefault(param.name, []).append(_converted(call, value or "", param, param.kind.item))
@@ -215,34 +244,87 @@ def _read_operands(call: "ParsedCall", operands: "list[str]", problems: "list[Fa
     if rest and not any(problem.code == "UNKNOWN_OPTION" for problem in problems):
         from operable.tool.run.misuse import unexpected_operands
 
-        problems.append(unexpected_operands(call.command, rest[::-1]))
+        lacking = [each for each in call.command.params if _lacks(call, each)]
+        problems.append(unexpected_operands(call.command, rest[::-1], lacking))
+
+
+def _lacks(call: "ParsedCall", param: "Param") -> bool:
+    """Whether it is an option that the call needs and does not have."""
+    return param.required and not param.operand and param.name not in call.values
 
 
 def _fill_defaults(call: "ParsedCall", problems: "list[Fail]") -> None:
+    if call.command.exclusive or call.command.one_of:
+        from operable.tool.run.misuse import excluded
+
+        problems += excluded(call.command, call.values)
     for param in call.command.params:
         if param.name in call.values:
+            if param.must is not None and (problem := param.must.problem(call.values[param.name])):
+                problems.append(_unfit(call, param, problem, None))
+        elif (
+            param.arg is not None
+            and param.arg.env
+            and _from_environment(call, param, param.arg.env, problems)
+        ):
             continue
-        if param.required:
+        elif param.required:
             from operable.tool.run.misuse import missing
 
-            problem = missing(call.command, param)
+            complaint = missing(call.command, param)
             # A value that was there but no good has been complained about already.
-            if all(known.target != problem.target for known in problems):
-                problems.append(problem)
+            if all(known.target != complaint.target for known in problems):
+                problems.append(complaint)
         elif param.kind.base == "boolean" and param.default is None and not param.kind.nullable:
             call.values[param.name] = False
         else:
             call.values[param.name] = param.default
 
 
+def _from_environment(call: "ParsedCall", param: "Param", variable: str, problems: "list[Fail]") -> bool:
+    """Take the value from a variable, if that has one. Several values are separated as in PATH."""
+    import os
+
+    text = os.environ.get(variable, "")
+    if not text:
+        return False
+    kind = param.kind
+    try:
+        if kind.base == "array" and kind.item is not None:
+            call.values[param.name] = [_read(word, kind.item) for word in text.split(os.pathsep) if word]
+        elif kind.base == "boolean" and text in ("0", "1"):
+            call.values[param.name] = text == "1"
+        else:
+            call.values[param.name] = _read(text, kind)
+    except ValueError as problem:
+        fail = _unfit(call, param, str(problem), text)
+        fail.message = f"{variable}, which stands for {fail.message}"
+        fail.category, fail.target = "config", variable
+        problems.append(fail)
+        call.values[param.name] = None
+    return True
+
+
 def _converted(call: "ParsedCall", text: str, param: "Param", kind: "ValueKind") -> "Any":
     """A word of the command line as a value of its kind; refused in the name of its parameter."""
     try:
-        return convert(text, kind)
+        return _read(text, kind)
     except ValueError as problem:
-        from operable.tool.run.misuse import unfit
+        raise _unfit(call, param, str(problem), text) from None
 
-        raise unfit(call.command, param, str(problem), text) from None
+
+def _read(text: str, kind: "ValueKind") -> "Any":
+    if kind.base not in STRUCTURED:
+        return convert(text, kind)
+    from operable.tool.values.builder import value_of_json
+
+    return value_of_json(text, kind)
+
+
+def _unfit(call: "ParsedCall", param: "Param", problem: str, text: "str | None") -> "Fail":
+    from operable.tool.run.misuse import unfit
+
+    return unfit(call.command, param, problem, text)
 
 
 def _is_number(word: str) -> bool:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from typing import Any, Unpack
 
     from operable.tool.options import CommandOptions
-    from operable.tool.records import Event
+    from operable.tool.records import Event, Record
     from operable.tool.signature import Command
 
 
@@ -35,6 +35,8 @@ class Declaration:
         auth: "dict[str, Any] | None" = None,
         machine_flags: "tuple[str, ...]" = ("output", "format"),
         sources: "tuple[str, ...]" = (),
+        start: "tuple[str, ...]" = (),
+        options: "type[Record] | None" = None,
     ) -> None:
         self.name = name
         self.invocation = name  # how a command line of it begins, in help, examples, hints and completion
@@ -50,6 +52,11 @@ class Declaration:
         self.auth = auth or {"required": False}
         self.machine_flags = machine_flags
         self.sources = sources
+        self.start = start
+        self.options = options  # the options that every command has, before or after its name
+        if options is not None:
+            _check_shared(options)
+        self._aliases: dict[str, str] = {}
         self.checks: dict[str, Callable[..., Any]] = {}
         self.older: dict[
             str, tuple[tuple[type[Event], ...], Callable[[dict[str, Any]], dict[str, Any] | None]]
@@ -70,13 +77,14 @@ class Declaration:
             raise TypeError(msg)
 
         def register(function: "Callable[..., Any]") -> "Command":
-            from operable.tool.signature import Command
+            from operable.tool.signature import Command, refuse_unsupported
 
             made = Command(function, name, dict(options))
+            refuse_unsupported(function, made.name)
             if made.name in self._commands:
                 msg = f"{self.name} has two commands called {made.name!r}"
                 raise TypeError(msg)
-            self._commands[made.name] = made
+            self._add(made)
             return made
 
         return register
@@ -108,8 +116,34 @@ class Declaration:
     def find(self, name: str) -> "Command | None":
         """One of the author's commands by name."""
         if name not in self._commands and self._files is not None and name in self._files:
-            self._commands[name] = self._files.load(name)
-        return self._commands.get(name)
+            self._add(self._files.load(name), name)
+        return self._commands.get(self._aliases.get(name, name))
+
+    def _add(self, command: "Command", name: str = "") -> None:
+        """A command under its name; its other names lead to it."""
+        command.shared = self.options
+        self._commands[name or command.name] = command
+        for other in (*command.aliases, *command.former):
+            known = self._aliases.setdefault(other, command.name)
+            if known != command.name:
+                msg = f"{self.name} has two commands called {other!r}: {known!r} and {command.name!r}"
+                raise TypeError(msg)
+
+    def takes_value(self, flag: str) -> "bool | None":
+        """Whether an option that every command has is followed by a value; None if there is no such option."""
+        if self.options is None:
+            return None
+        from operable.tool.annotations import field_kinds
+
+        for field, kind in field_kinds(self.options).items():
+            names = [
+                field.rstrip("_").replace("_", "-"),
+                *((*kind.arg.aliases, *kind.arg.former) if kind.arg else ()),
+            ]
+            flagged = kind.base == "boolean" or (kind.arg is not None and kind.arg.counted)
+            if flag in names or (flagged and flag.removeprefix("no-") in names):
+                return not flagged
+        return None
 
     def knows(self, name: str, *, groups: bool = True) -> bool:
         """Whether this is the name of a command, or of a group of them, without loading it."""
@@ -118,7 +152,9 @@ class Declaration:
         return self._declares(name)
 
     def _declares(self, name: str) -> bool:
-        return name in self._commands or (self._files is not None and name in self._files)
+        if name in self._commands or name in self._aliases:
+            return True
+        return self._files is not None and name in self._files
 
     def is_group(self, name: str) -> bool:
         """Whether there are commands of two words that begin with this one (`agent list`)."""
@@ -132,6 +168,12 @@ class Declaration:
             return ()
         return self._files.forms(group)
 
+    def bare_command(self, group: str) -> "str | None":
+        """The command that the first word of a group stands for where no other word follows."""
+        if self._files is None or not self._files.has_group(group):
+            return None
+        return self._files.bare(group)
+
     def built_in_names(self) -> "list[str]":
         """The discovery commands as they are called here: where an author owns the name, `schema` is `aoi-schema`."""
         return [self.called(name) for name in BUILT_IN]
@@ -139,6 +181,21 @@ class Declaration:
     def called(self, name: str) -> str:
         """How this tool calls a discovery command."""
         return ALIAS + name if name in BUILT_IN and self._declares(name) else name
+
+
+def _check_shared(options: "type[Record]") -> None:
+    """Every command has these, discovery also, so none of them can be required."""
+    from operable.tool.kinds import REQUIRED
+
+    if not getattr(options, "_grouped", False):
+        msg = f"the options of a tool are a class of Options, not {options!r}"
+        raise TypeError(msg)
+    for name, default in options.__fields__.items():
+        if default is REQUIRED:
+            msg = (
+                f"the option {name!r} of {options.__name__} needs a default: every command of the tool has it"
+            )
+            raise TypeError(msg)
 
 
 # How a discovery command is called where the author has a command of that name (AOI section 16.4).
@@ -193,10 +250,18 @@ class CommandFiles:
 
     def forms(self, group: str) -> "tuple[str, ...]":
         """What may follow the first word of a group beside its commands: `FORMS` of its folder."""
+        found: tuple[str, ...] = self._said(group, "FORMS") or ()
+        return found
+
+    def bare(self, group: str) -> "str | None":
+        """The command that the first word alone stands for: `BARE` of its folder."""
+        found: str | None = self._said(group, "BARE")
+        return found
+
+    def _said(self, group: str, name: str) -> "Any":
         module = f"{self._package}.{group.replace('-', '_')}"
         __import__(module)
-        forms: tuple[str, ...] = getattr(sys.modules[module], "FORMS", ())
-        return forms
+        return getattr(sys.modules[module], name, None)
 
     def _has_file(self, name: str) -> bool:
         if not _plain(name):

@@ -37,6 +37,7 @@ _SDK = (
         "signature.py",
         "arguments.py",
     ),
+    *("values/markers.py", "values/scalars.py"),
     *("discovery/capabilities.py", "discovery/commands.py", "discovery/help_text.py", "discovery/schema.py"),
     *("discovery/versions.py", "../kernel/errors.py", "../spec/framework_events.py"),
 )
@@ -181,7 +182,7 @@ def _with_nested(models: "list[type[Record]]") -> "list[type[Record]]":
         if model is None or model in found or not hasattr(model, "__fields__"):
             continue
         found.append(model)
-        todo += model.__bases__
+        todo += [*model.__bases__, getattr(model, "__source__", None)]
         kinds = list(field_kinds(model).values())
         while kinds:
             kind = kinds.pop()
@@ -192,20 +193,30 @@ def _with_nested(models: "list[type[Record]]") -> "list[type[Record]]":
 
 def answer_call(call: "ParsedCall", refusal: "Fail | None", secrets: "tuple[str, ...]") -> int:
     """Write the document that the call asks for, or the refusal; the exit code of the process."""
-    from operable.tool.encoders import fast_encoder
-    from operable.tool.records import wire_bytes
-
     try:
         stdout = take_stdout()
     except OSError:
         from operable.kernel.errors import EX_IOERR
 
         return EX_IOERR  # closed: there is no caller to answer
+    document, exit_code = document_of(call, refusal, secrets)
+    return write_all(stdout, document) or exit_code
+
+
+def document_of(
+    call: "ParsedCall", refusal: "Fail | None", secrets: "tuple[str, ...]"
+) -> "tuple[bytes, int]":
+    """The document that a call asks for, or the refusal as one; and the exit code."""
+    from operable.tool.encoders import fast_encoder
+    from operable.tool.records import wire_bytes
+    from operable.tool.signature import SHARED
+
     exit_code = 0
     try:
         if refusal is not None:
             raise refusal
-        keywords = {param.name: call.values[param.name] for param in call.command.params}
+        own = (param for param in call.command.params if param.group != SHARED)
+        keywords = {param.name: call.values[param.name] for param in own}
         document: Any = next(iter(call.command.function(**keywords))).content
     except BaseException as problem:  # noqa: BLE001 - whatever it is, it ends as a structured error
         from operable.tool.run.failure import as_fail
@@ -213,4 +224,4 @@ def answer_call(call: "ParsedCall", refusal: "Fail | None", secrets: "tuple[str,
 
         fail = as_fail(problem, command=call.command.name)
         document, exit_code = shown_error(fail, secrets), fail.exit_code
-    return write_all(stdout, wire_bytes(f"{fast_encoder()[1](document)}\n")) or exit_code
+    return wire_bytes(f"{fast_encoder()[1](document)}\n"), exit_code

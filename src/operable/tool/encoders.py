@@ -35,14 +35,25 @@ def plain(value: "Any") -> "Any":
     """A JSON value for something that JSON does not know; refuses what would be a guess."""
     if hasattr(value, "__wire_names__") and not isinstance(value, type):
         return value.to_dict()
+    if hasattr(type(value), "__members__"):
+        from operable.tool.values.scalars import enum_choice
+
+        return enum_choice(value)
     for kind, make in _MAKERS:
         if isinstance(value, kind):
             return make(value)
     if hasattr(value, "__fspath__"):
         path = value.__fspath__()
         return path.decode("utf-8", "surrogateescape") if isinstance(path, bytes) else path
+    from operable.tool.values.scalars import dataclass_names, written
+
+    text = written(value)
+    if text is not None:
+        return text
     if hasattr(value, "isoformat"):
         return value.isoformat()
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: getattr(value, name) for name in dataclass_names(type(value))}
     msg = f"{type(value).__name__} is not a JSON value"
     raise TypeError(msg)
 
@@ -153,7 +164,7 @@ def _array_encoder(encoded: "Callable[[Any], str]") -> "Callable[[Any], str]":
 
 def _encoding(variable: str, kind: "ValueKind") -> "tuple[str, str]":
     """The f-string piece for one field, and the test its value must pass ("" = any value may take it)."""
-    if kind.base in _SCALARS:
+    if kind.base in _SCALARS and kind.form is None:
         piece, test = (template.format(variable) for template in _SCALARS[kind.base])
         if not kind.nullable:
             return piece, test

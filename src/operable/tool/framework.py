@@ -1,6 +1,6 @@
 """The framework values that an author may make: what is not a domain event but travels with them."""
 
-from operable.kernel.errors import Fail
+from operable.kernel.errors import Fail, add_details
 from operable.tool.records import json_text
 
 TYPE_CHECKING = False
@@ -24,25 +24,37 @@ else:
 
 
 class FrameworkNotice:
-    """A framework event that does not count as a result: `aoi:` type and fields, absent ones left out."""
+    """A framework event that does not count as a result: `aoi:` type, the framework's own fields if given, then details."""
 
     __slots__ = ("fields",)
 
-    def __init__(self, kind: str, **fields: "Any") -> None:
+    def __init__(self, kind: str, own: "dict[str, Any]", details: "dict[str, Any] | None" = None, /) -> None:
         self.fields: dict[str, Any] = {"type": f"aoi:{kind}"}
-        self.fields.update((name, value) for name, value in fields.items() if value is not None)
+        self.fields.update((name, value) for name, value in own.items() if value is not None)
+        if details:
+            add_details(self.fields, details, ("type", *own))
 
     def to_json(self) -> str:
         return json_text(self.fields)
 
 
 class Warn(FrameworkNotice):
-    """A recoverable issue; the operation goes on."""
+    """A recoverable issue; the operation goes on. A detail named like a field of the event is in its `details`."""
 
     __slots__ = ()
 
-    def __init__(self, code: str, message: str, **fields: "Any") -> None:
-        super().__init__("warning", code=code, message=message, **fields)
+    def __init__(
+        self,
+        /,
+        code: str,
+        message: str,
+        *,
+        hint: "str | None" = None,
+        target: "str | None" = None,
+        **details: "Any",
+    ) -> None:
+        own = {"code": code, "message": message, "hint": hint, "target": target}
+        super().__init__("warning", own, details)
 
 
 class Progress(FrameworkNotice):
@@ -58,19 +70,22 @@ class Progress(FrameworkNotice):
         message: "str | None" = None,
         unit: "str | None" = None,
     ) -> None:
-        super().__init__("progress", done=done, total=total, message=message, unit=unit)
+        super().__init__("progress", {"done": done, "total": total, "message": message, "unit": unit})
 
 
 class Change(FrameworkNotice, Generic[P]):
     """One planned side effect: what would be done to what. The apply phase gets exactly these values back.
 
-    `carry` attaches a value that only the apply phase sees: it is in no event and no digest.
+    Any name can be a detail, and None is a value: `change["type"]` is what was given as `type=`. In the `aoi:plan` event, a
+    detail named like one of its own fields is in `details`. `carry` attaches a value that only the apply phase sees: it is
+    in no event and no digest.
     """
 
-    __slots__ = ("payload",)
+    __slots__ = ("details", "payload")
 
-    def __init__(self, action: str, target: "str | None" = None, **details: "Any") -> None:
-        super().__init__("plan", action=action, target=target, **details)
+    def __init__(self, /, action: str, target: "str | None" = None, **details: "Any") -> None:
+        super().__init__("plan", {"action": action, "target": target}, details)
+        self.details: dict[str, Any] = details
         self.payload: P = None  # type: ignore[assignment]  # until it is given one, the parameter is None
 
     def carry(self, payload: "Q") -> "Change[Q]":
@@ -88,10 +103,10 @@ class Change(FrameworkNotice, Generic[P]):
         return str(self.fields.get("target", ""))
 
     def __getitem__(self, name: str) -> "Any":
-        return self.fields[name]
+        return self.details[name] if name in self.details else self.fields[name]
 
     def get(self, name: str, default: "Any" = None) -> "Any":
-        return self.fields.get(name, default)
+        return self.details[name] if name in self.details else self.fields.get(name, default)
 
 
 class Check(FrameworkNotice):
@@ -103,7 +118,8 @@ class Check(FrameworkNotice):
         self, *, ok: bool, detail: str = "", severity: "str | None" = None, hint: "str | None" = None
     ) -> None:
         severity = severity or ("info" if ok else "error")
-        super().__init__("check", name="", ok=ok, severity=severity, detail=detail, hint=hint)
+        own = {"name": "", "ok": ok, "severity": severity, "detail": detail, "hint": hint}
+        super().__init__("check", own)
 
 
 class ItemError:

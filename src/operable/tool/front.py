@@ -9,7 +9,7 @@ language of the caller: a machine gets meta, error and summary for every mistake
 import os
 
 from operable.kernel.errors import EX_IOERR, Fail
-from operable.tool.arguments import ParsedCall, parse, takes_value
+from operable.tool.arguments import ParsedCall, option_names, parse, takes_value
 from operable.tool.declaration import Declaration
 from operable.tool.kinds import STANDARD
 from operable.tool.process import complain, leave
@@ -18,7 +18,7 @@ from operable.tool.signature import Command
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from operable.tool.interrupt import Interrupts
     from operable.tool.writer import Sink
@@ -29,6 +29,7 @@ _FLAGS = {
     "--schema": "schema",
     "--capabilities": "capabilities",
     "--version": "version",
+    "-V": "version",
     "--help": "help",
     "-h": "help",
 }
@@ -117,6 +118,8 @@ def understand(tool: "Declaration", argv: "list[str]") -> "tuple[ParsedCall, Fai
         return ParsedCall(_help(tool, command)), None
     try:
         call = parse(tool, command, words)
+        if name in command.former:
+            call.former.append((name, command.name))
         _check_output(tool, call)
         if command.document and call.options.keys() & {"schema-version", "accept-schema"}:
             from operable.tool.discovery.versions import negotiate
@@ -156,6 +159,8 @@ def _takes_next(tool: "Declaration", argv: "list[str]", index: int) -> bool:
     if name in tool.machine_flags:
         return True
     form = STANDARD.get(name)
+    if form is None and (known := tool.takes_value(name)) is not None:
+        return known
     if form is None:  # perhaps one of the command's own
         return not following[0].startswith("-") and not tool.knows(following[0])
     return takes_value(form, following[0])
@@ -172,6 +177,8 @@ def _command_name(tool: "Declaration", argv: "list[str]", index: int) -> "tuple[
             longer = f"{name} {argv[later]}"
             if not tool.knows(name, groups=False) or tool.knows(longer):
                 return longer, [*rest[: later - 1], *argv[later + 1 :]]
+        elif not _asks_for_help(rest):
+            return tool.bare_command(name) or name, rest
     return name, rest
 
 
@@ -189,10 +196,19 @@ def suspects(argv: "list[str]", call: "ParsedCall", *, refused: bool) -> "tuple[
         value = call.values.get(param.name)
         # A default is in the source and a switch has two values: neither is a secret, and "none" or "True" are words.
         if value != param.default and not isinstance(value, bool):
-            found += map(str, value if isinstance(value, list) else [] if value is None else [value])
+            found += map(_spelled, value if isinstance(value, list) else [] if value is None else [value])
         if refused and param.operand:
             found += [word for word in argv if not word.startswith("-") and word != command.name]
     return tuple(word for word in found if word)
+
+
+def _spelled(value: "Any") -> str:
+    """A value as it was written: the base64 of bytes, not their look in Python."""
+    if isinstance(value, str | int | float):
+        return str(value)
+    from operable.tool.records import json_text
+
+    return json_text(value).strip('"')
 
 
 def _flagged(argv: "list[str]", command: "Command", *, unknown: bool) -> "Iterator[str]":
@@ -205,14 +221,16 @@ def _flagged(argv: "list[str]", command: "Command", *, unknown: bool) -> "Iterat
             continue
         from operable.kernel.redact.names import is_secret_name
 
-        known = any(param.flag == name and not param.operand for param in command.params)
+        known = name in option_names(command)
         if name.replace("-", "_") in command.secrets or is_secret_name(name) or (unknown and not known):
             yield value if equals or index + 1 == len(argv) else argv[index + 1]
 
 
 def _is_unknown(tool: "Declaration", word: str) -> bool:
     """Whether this is an option that no command has."""
-    return word.startswith("-") and word[2:].partition("=")[0] not in (*STANDARD, *tool.machine_flags, "")
+    name = word[2:].partition("=")[0]
+    known = name in (*STANDARD, *tool.machine_flags, "") or tool.takes_value(name) is not None
+    return word.startswith("-") and not known
 
 
 def _flag_command(tool: "Declaration", words: "list[str]") -> "tuple[str, list[str]]":

@@ -9,6 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from operable.tool.values.markers import Arg, Must
+    from operable.tool.values.scalars import Scalar
+
 
 FLAG, WORD, POSITIVE, COUNT, SECONDS, DIGEST = "flag", "word", "positive", "count", "seconds", "digest"
 
@@ -38,9 +41,13 @@ STANDARD: "dict[str, str]" = {
 
 
 class ValueKind:
-    """One type: `base` is string, integer, number, boolean, array, object, record, choice, union or any."""
+    """One type: `base` is string, integer, number, boolean, array, object, record, choice, union or any.
 
-    __slots__ = ("base", "choices", "item", "model", "nullable", "options")
+    `form` is the row of the table of types (`values.scalars`) for what JSON can only spell as a text: a date, bytes. `must`
+    are the constraints of `Annotated`, `arg` what it says about a parameter. `model` is the class that values become.
+    """
+
+    __slots__ = ("arg", "base", "choices", "form", "item", "model", "must", "nullable", "options")
 
     def __init__(
         self,
@@ -51,6 +58,9 @@ class ValueKind:
         choices: "tuple[Any, ...]" = (),
         model: "type[Any] | None" = None,
         options: "tuple[ValueKind, ...]" = (),
+        form: "Scalar | None" = None,
+        must: "Must | None" = None,
+        arg: "Arg | None" = None,
     ) -> None:
         self.base = base
         self.nullable = nullable
@@ -58,16 +68,25 @@ class ValueKind:
         self.choices = choices
         self.model = model
         self.options = options
+        self.form = form
+        self.must = must
+        self.arg = arg
+
+    def but(self, **changes: "Any") -> "ValueKind":
+        """The same kind with some of its parts changed."""
+        parts = {name: getattr(self, name) for name in self.__slots__}
+        return ValueKind(**(parts | changes))
 
     def or_none(self) -> "ValueKind":
-        return ValueKind(
-            self.base,
-            nullable=True,
-            item=self.item,
-            choices=self.choices,
-            model=self.model,
-            options=self.options,
-        )
+        return self.but(nullable=True)
+
+    def chosen(self, choice: "Any") -> "Any":
+        """What the author's code gets for one of the choices: itself, or the member of an Enum."""
+        if self.model is None:
+            return choice
+        from operable.tool.values.scalars import member
+
+        return member(self.model, choice)
 
     def __repr__(self) -> str:
         inner = f"[{self.item!r}]" if self.item else f"{list(self.choices)}" if self.choices else ""
@@ -80,6 +99,8 @@ STRING, INTEGER, NUMBER, BOOLEAN = (
     ValueKind("number"),
     ValueKind("boolean"),
 )
+# What has parts: a word of the command line is JSON then.
+STRUCTURED = ("array", "object", "record")
 # The default of a field that has none.
 REQUIRED = object()
 MUTABLE = (list, dict, set)
@@ -133,10 +154,19 @@ def is_class_variable(annotation: "Any") -> bool:
 
 def convert(text: str, kind: "ValueKind") -> "Any":
     """A word of the command line as a value of its kind; raises ValueError with what the word must be."""
+    value = _value_of(text, kind)
+    if kind.must is not None and (problem := kind.must.problem(value)):
+        raise ValueError(problem)
+    return value
+
+
+def _value_of(text: str, kind: "ValueKind") -> "Any":
     base = kind.base
     if base == "string":
         if not is_text(text):  # a word that is not UTF-8 arrives with lone surrogates
             raise ValueError("must be UTF-8")
+        if kind.form is not None:
+            return kind.form.value(text)
         return text if kind.model is None else kind.model(text)
     if base in ("integer", "number"):
         number = plain_number(text, whole=base == "integer")
@@ -150,8 +180,10 @@ def convert(text: str, kind: "ValueKind") -> "Any":
     if base == "choice":
         for choice in kind.choices:
             if spelled(choice) == text:
-                return choice
+                return kind.chosen(choice)
         raise ValueError(f"must be one of {', '.join(map(spelled, kind.choices))}")
+    if base in STRUCTURED:
+        raise ValueError("must be JSON")  # of which `arguments` has the reader
     return _any_of(text, kind)
 
 

@@ -49,3 +49,16 @@ class CommandOptions(TypedDict, total=False):
     """It has results that can be counted and limited; commands that read have, unless they give a document."""
     hidden: bool
     """Left out of help, completion and capabilities."""
+    aliases: "Sequence[str]"
+    """Further names of the command."""
+    former: "Sequence[str]"
+    """Names that it had: they still work, and the call says in a warning what to write now."""
+    deprecated: str
+    """What to use instead of this command; a call of it says so in a warning."""
+    exclusive: "Sequence[Sequence[str]]"
+    """Groups of parameters of which a caller gives at most one: `[("all", "ids")]`."""
+    one_of: "Sequence[Sequence[str]]"
+    """Groups of parameters of which a caller gives exactly one."""
+    partial: bool
+    """Some of its targets may fail while the others go on: with `--continue-on-error`, an `ItemError` of the plan is
+    reported, the rest is done, and the summary is partial and not ok."""

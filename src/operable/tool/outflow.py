@@ -52,6 +52,8 @@ class RunState:
         self.next_cursor: str | None = None
         self.exit_code: int | None = None  # once the command has decided it
         self.remarks: dict[str, Any] = {}  # further fields of the summary
+        self.held = "OPERABLE_DEVELOP" in os.environ  # every event is compared with what the command promises
+        self.shared: Any = None  # the options that every command of the tool has
         self.convert: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None
 
     def timeout(self) -> "float | None":
@@ -123,7 +125,7 @@ class Outflow:
         """Pass the author's values on until they end or a bound is reached."""
         emitter = self._run.sink.emitter
         run = self._run
-        plain = run.convert is None and not run.sink.secrets
+        plain = run.convert is None and not run.sink.secrets and not run.held
         simple = plain and "max-bytes" not in run.call.options and not run.command.unbounded
         flow = iter(items)
         try:
@@ -260,6 +262,10 @@ class Outflow:
         else:
             self._aside(item)
             return None
+        if self._run.held:
+            from operable.tool.values.builder import held
+
+            encode = held(self._run.command, encode)
         # A record class gets a better encoder when it has many instances; until then, ask again.
         if kind is dict or kind._made > MANY:  # noqa: SLF001 - see `records`
             self._encoders[kind] = encode
@@ -284,6 +290,7 @@ class Outflow:
         if (
             self._rows == MANY
             and self._run.machine
+            and not self._run.held
             and self._run.convert is None
             and not self._run.sink.secrets
         ):
@@ -316,4 +323,8 @@ class Outflow:
             for name in self._run.command.cursor
         ]
         position = fields[0] if len(fields) == 1 else fields
+        if self._run.call.options.get("cursor"):
+            from operable.tool.run.cursor import refuse_standstill
+
+            refuse_standstill(position, self._run.command, self._run.call)
         self._run.next_cursor = write_cursor(position, self._run.command, self._run.call.values)

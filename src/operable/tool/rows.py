@@ -120,6 +120,8 @@ def _is_exact(kind: "ValueKind") -> bool:
     """Whether msgspec writes every value of this kind as the strict encoder does; it makes null of a NaN, for example."""
     if kind.base == "record" and kind.model is not None:
         return all(map(_is_exact, field_kinds(kind.model).values()))
+    if kind.form is not None or (kind.base == "choice" and kind.model is not None):
+        return False
     return kind.base in _EXACT or (kind.base == "array" and kind.item is not None and _is_exact(kind.item))
 
 

@@ -13,7 +13,7 @@ from operable.tool.declaration import AOI_VERSION
 from operable.tool.interrupt import GRACE, INTERRUPTED, OUTPUT_LOST, TIMEOUT, Interrupted, Interrupts
 from operable.tool.outflow import Outflow, RunState
 from operable.tool.records import json_text
-from operable.tool.signature import is_group
+from operable.tool.signature import SHARED, is_group
 from operable.tool.writer import OutputLost
 
 TYPE_CHECKING = False
@@ -141,6 +141,11 @@ class CommandRun(RunState):
 
     def _perform(self) -> None:
         arguments, keywords = self._arguments()
+        if self.call.former or self.command.deprecated:
+            from operable.tool.run.misuse import outdated
+
+            for warning in outdated(self.command, self.call.former):
+                self.notice(warning.fields)
         if self.command.mutates:
             from operable.tool.run.mutation import mutate
 
@@ -167,6 +172,10 @@ class CommandRun(RunState):
                 keywords[param.name] = values[param.name]
         for name, what in self.command.injected.items():
             keywords[name] = what(**groups.get(name, {})) if is_group(what) else self._inject(what)
+            if what is self.tool.options:
+                self.shared = keywords[name]
+        if SHARED in groups and self.tool.options is not None:
+            self.shared = self.tool.options(**groups[SHARED])
         return arguments, keywords
 
     def _inject(self, what: "Any") -> "Any":

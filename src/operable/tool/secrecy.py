@@ -27,7 +27,11 @@ def masked(event: "dict[str, Any]", secrets: "tuple[str, ...]") -> "dict[str, An
             return [clean(inner) for inner in value]
         if value.__class__ in (int, float) and str(value) in secrets:
             return MASK
-        return clean(value.to_dict()) if hasattr(value, "__fields__") else value
+        if value is None or isinstance(value, int | float):
+            return value
+        from operable.tool.encoders import plain
+
+        return clean(plain(value))  # a record, a dataclass, or a type that is a text in JSON
 
     return {name: value if name == "type" else clean(value) for name, value in event.items()}
 

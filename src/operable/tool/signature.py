@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from operable.tool.options import CommandOptions
     from operable.tool.records import Event, Record
+    from operable.tool.values.markers import Arg, Must
 
 # A finite command that has not ended after five minutes has most likely hung on something; --timeout changes it.
 DEFAULT_TIMEOUT = 300.0
@@ -23,6 +24,8 @@ DEFAULT_LIMIT = 100
 MAX_PLAN = 100_000
 _ANY_NUMBER_OF_OPERANDS = 0x04  # CO_VARARGS
 INJECTED = ("Page", "Context", "Relay")
+# The group of options that every command of the tool has, where the function does not ask for it.
+SHARED = "*"
 # Options that decide whether a mutation happens. A parameter of such a name would silently take them out of force.
 GUARDS = ("dry_run", "confirm", "confirm_count", "idempotency_key")
 
@@ -59,6 +62,14 @@ class Command:
         self.columns: tuple[str, ...] = tuple(options.pop("columns", ()))
         self.document: bool = options.pop("document", False)
         self.hidden: bool = options.pop("hidden", False)
+        self.aliases: tuple[str, ...] = tuple(options.pop("aliases", ()))
+        self.former: tuple[str, ...] = tuple(options.pop("former", ()))
+        self.deprecated: str = options.pop("deprecated", "")
+        # Parameters of which a caller gives at most one, and of which exactly one.
+        self.exclusive: tuple[tuple[str, ...], ...] = tuple(map(tuple, options.pop("exclusive", ())))
+        self.one_of: tuple[tuple[str, ...], ...] = tuple(map(tuple, options.pop("one_of", ())))
+        # Some of its targets may fail while the others go on, where the caller asks for it.
+        self.partial: bool = options.pop("partial", False)
         # Whether it has results that can be counted and limited: neither effects nor one document nor checks.
         self.has_results: bool = options.pop("has_results", not self.mutates and not self.document)
         if options:
@@ -67,6 +78,7 @@ class Command:
         self.apply_function: Callable[..., Any] | None = None
         self._params: tuple[Param, ...] | None = None
         self.injected: dict[str, Any] = {}
+        self.shared: type[Record] | None = None  # the options that every command of the tool has
 
     def __call__(self, *args: "Any", **kwargs: "Any") -> "Any":
         return self.function(*args, **kwargs)
@@ -82,6 +94,9 @@ class Command:
             self._params, self.injected = read_signature(
                 self.function, command=self.name, guarded=self.mutates, secrets=self.secrets
             )
+            if self.shared is not None and self.shared not in self.injected.values():
+                shared = _grouped(SHARED, self.shared, self.name, guarded=self.mutates, secrets=self.secrets)
+                self._params += tuple(shared)
         return self._params
 
     @property
@@ -105,7 +120,8 @@ class Command:
     def option_groups(self) -> "list[type[Record]]":
         """The classes of options that it shares with other commands."""
         _ = self.params
-        return [what for what in self.injected.values() if is_group(what)]
+        shared = [] if self.shared is None or self.shared in self.injected.values() else [self.shared]
+        return [*shared, *(what for what in self.injected.values() if is_group(what))]
 
     def assurances(self) -> "dict[str, Any]":
         """What holds a command to its declaration, for the capability manifest; `explained` is the same for people."""
@@ -122,9 +138,11 @@ def command(
     """Decorator for a command in a catalogue folder: the file name is its name, and `COMMAND` is the descriptor."""
 
     def make(function: "Callable[..., Any]") -> "Command":
-        return Command(
+        made = Command(
             function, name or function.__module__.rpartition(".")[2].replace("_", "-"), dict(options)
         )
+        refuse_unsupported(function, made.name)
+        return made
 
     return make
 
@@ -132,7 +150,18 @@ def command(
 class Param:
     """One argument of a command: an operand, an option or a flag."""
 
-    __slots__ = ("_secret", "default", "group", "kind", "many", "name", "operand", "required", "spread")
+    __slots__ = (
+        "_secret",
+        "default",
+        "group",
+        "kind",
+        "many",
+        "must",
+        "name",
+        "operand",
+        "required",
+        "spread",
+    )
 
     def __init__(
         self,
@@ -146,6 +175,7 @@ class Param:
         spread: bool = False,
         secret: bool = False,
         group: str = "",
+        must: "Must | None" = None,
     ) -> None:
         self.name = name
         self.kind = kind
@@ -156,6 +186,7 @@ class Param:
         self.spread = spread  # declared as *name: passed as separate arguments
         self._secret = secret
         self.group = group  # the parameter of the function whose `Options` this is a field of; "": its own
+        self.must = must  # of a parameter with several values: what the list of them must be
 
     @property
     def secret(self) -> bool:
@@ -165,6 +196,16 @@ class Param:
         from operable.kernel.redact.names import is_secret_name
 
         return is_secret_name(self.name)
+
+    @property
+    def arg(self) -> "Arg | None":
+        """What `Annotated` says of it."""
+        return self.kind.arg
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is a flag whose value is how often it is given."""
+        return self.kind.arg is not None and self.kind.arg.counted
 
     @property
     def flag(self) -> str:
@@ -213,11 +254,7 @@ def _params(
         if what is not None:
             injected[name] = what
             continue
-        kind = common(annotation)
-        if kind is None:
-            from operable.tool.annotations import kind_of
-
-            kind = kind_of(annotation, function.__globals__)
+        kind = common(annotation) or _kind(annotation, function, command, name)
         if kind.base == "record" and is_group(kind.model):
             if name in operands or name in defaults:
                 msg = f"{command}: write {name!r}, a group of options, after the * and without a default"
@@ -229,7 +266,7 @@ def _params(
         repeatable = name in operands and kind.base == "array"
         yield Param(
             name,
-            kind.item if repeatable and kind.item else kind,
+            kind.item.but(arg=kind.arg) if repeatable and kind.item else kind,
             operand=name in operands,
             default=defaults.get(name),
             required=name not in defaults
@@ -238,7 +275,45 @@ def _params(
             many=spread or repeatable,
             spread=spread,
             secret=name in secrets,
+            must=kind.must if kind.base == "array" else None,
         )
+
+
+def _kind(annotation: "Any", function: "Callable[..., Any]", command: str, parameter: str) -> "ValueKind":
+    """The kind of an annotation that is not one of the common ones; refused in the name of its parameter."""
+    from operable.tool.annotations import kind_of
+
+    try:
+        return kind_of(annotation, function.__globals__)
+    except TypeError as problem:
+        msg = f"command {command!r}, parameter {parameter!r}: {problem}"
+        raise TypeError(msg) from None
+
+
+# What marks the classes that a parameter may have beside the common ones; all others are looked at closely.
+_KNOWN = (
+    *("__fields__", "__fspath__", "__members__", "__dataclass_fields__", "__required_keys__"),
+    *("__supertype__", "__value__"),
+)
+
+
+def refuse_unsupported(function: "Callable[..., Any]", command: str) -> None:
+    """Refuse a class that cannot be a parameter where it is declared. What an annotation nests is found by `verify`."""
+    try:
+        annotations = declared(function).__annotations__
+    except NameError:  # Python 3.14 reads them now, and this one names what only a type checker imports
+        return
+    for name, annotation in annotations.items():
+        what = function.__globals__.get(annotation) if annotation.__class__ is str else annotation
+        if not isinstance(what, type) or name == "return" or common(what) is not None:
+            continue
+        if any(hasattr(what, mark) for mark in _KNOWN) or what.__module__ in (
+            "operable.tool.kinds",
+            "typing",
+        ):
+            continue
+        if what.__name__ not in INJECTED:
+            _kind(what, function, command, name)
 
 
 def is_group(what: "Any") -> bool:
@@ -263,6 +338,7 @@ def _grouped(
             required=required and kinds[name].base != "boolean",
             secret=name in secrets,
             group=parameter,
+            must=kinds[name].must if kinds[name].base == "array" else None,
         )
 
 

@@ -25,12 +25,42 @@ class Tool(Declaration):
             return own
         from operable.tool.discovery.commands import built_in
 
-        return built_in(self, standard, name)
+        command = built_in(self, standard, name)
+        command.shared = self.options
+        return command
+
+    def verify(self) -> "list[str]":
+        """Every mistake in the declaration of this tool at once, for a test: `assert tool.verify() == []`.
+
+        What it finds would otherwise show when a command is called in a certain way. Each example must be a call that the
+        parser takes; every type must have a schema; two things must not share a name.
+        """
+        from operable.tool.discovery.capabilities import mistakes
+        from operable.tool.discovery.commands import schema_document
+        from operable.tool.front import understand
+
+        found = mistakes(self)
+        for name in self.names() if not found else ():
+            command = self.find(name)
+            for example in command.examples if command is not None else ():
+                from shlex import split
+
+                _, refusal = understand(self, split(example.partition(" | ")[0].partition(" < ")[0]))
+                if refusal is not None and refusal.category == "usage":
+                    found.append(
+                        f"command {name!r} of {self.name}: its example {example!r} is refused: {refusal}"
+                    )
+        try:
+            schema_document(self, self.schema_version)
+        except TypeError as mistake:
+            if str(mistake) not in "; ".join(found):
+                found.append(str(mistake))
+        return found
 
     def main(self, argv: "list[str] | None" = None) -> "NoReturn":
         """Run the command line and end the process."""
         words = sys.argv[1:] if argv is None else argv
-        if words == ["--version"]:
+        if words in (["--version"], ["-V"]):
             self._say_version()
         if words in _DISCOVERY and "output" in self.machine_flags and self.called(words[0]) == words[0]:
             from operable.tool.document import answer_discovery

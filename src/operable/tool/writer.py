@@ -73,7 +73,8 @@ def load_select() -> None:
 class Emitter:
     """Writes lines to a descriptor. The main thread adds and flushes; the supervisor's thread offers, beats and gives up."""
 
-    def __init__(self, descriptor: int, interrupts: "Interrupts") -> None:
+    def __init__(self, descriptor: int, interrupts: "Interrupts", *, for_process: bool = True) -> None:
+        """`for_process`: the output of this process, which a forked child must not write to; else of one run in it."""
         self.descriptor = descriptor
         self.failure: OSError | None = None
         self.wake: Callable[[], object] | None = None  # asks the supervisor to write soon
@@ -88,7 +89,7 @@ class Emitter:
         self._ended = False
         self._head: bytes | None = None
         self._surrendered = False
-        if hasattr(os, "register_at_fork"):
+        if for_process and hasattr(os, "register_at_fork"):
             os.register_at_fork(before=load_select, after_in_child=self._forget)
 
     def line(self, data: bytes) -> None:

@@ -16,11 +16,10 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec import Struct
 
-from operable.wire.decode import FRAMEWORK_TYPES, LineDecoder, Offence, is_object
+from operable.wire.decode import FRAMEWORK_TYPES, LineDecoder, Offence, is_domain, is_object, repeated_key
 from operable.wire.framework import Error, Event, Meta, Summary, Warning  # noqa: A004 - the wire's name for it
 from operable.wire.lines import LINE_LIMIT, LineSplitter
-from operable.wire.notes import Note, remarks
-from operable.wire.reserved_names import PREFIX
+from operable.wire.notes import DOUBTS, Note, Tally, quoted, remarks
 from operable.wire.verdict import Counts, Verdict, explain, with_summary, without_summary
 
 State = Literal["idle", "failing", "bare", "open", "ended"]
@@ -42,12 +41,17 @@ OFFENCES: Final[dict[State, str]] = {"open": "SECOND_META", "ended": "OUTPUT_AFT
 _KINDS: Final[dict[type, Kind]] = {Meta: "meta", Error: "error", Summary: "summary"}
 
 
+# Lines that are searched for repeated keys when reading is not strict.
+LOOKED_AT: Final = 200
+
+
 class Reader:
     """Reads one stream: `feed` every chunk, `close` at its end, `eof` when the exit status is known.
 
     `types` are the caller's own event types: msgspec Structs with `tag_field="type"`; an event that does not fit its type
     is a violation. `limit` bounds a line. `unbounded` streams need no summary; it may be set until `eof`, since a caller may
-    learn it from the meta event. With `accept_partial` partial results are good enough.
+    learn it from the meta event. With `accept_partial` partial results are good enough. `strict` does not accept
+    what is doubtful (`notes.DOUBTS`).
     """
 
     def __init__(
@@ -57,9 +61,11 @@ class Reader:
         limit: int = LINE_LIMIT,
         unbounded: bool = False,
         accept_partial: bool = False,
+        strict: bool = False,
     ) -> None:
         self.unbounded = unbounded
         self.accept_partial = accept_partial
+        self.strict = strict
         self.meta: Meta | None = None
         self.summary: Summary | None = None
         self.last_error: Error | None = None
@@ -73,6 +79,8 @@ class Reader:
         self._offence: tuple[str, str] | None = None
         self._truncated = False
         self._notes: dict[str, Note] = {}
+        self._tally = Tally()
+        self._looked = 0  # lines that were searched for repeated keys
 
     @property
     def violated(self) -> bool:
@@ -112,6 +120,7 @@ class Reader:
             self._line += 1
             return []
         self._note("LAST_LINE_UNTERMINATED", "the last line has no line end (2)")
+        self._note_repeat(rest, 1)
         return self._read_each([rest])
 
     def eof(self, exit_status: int | None) -> Verdict:
@@ -129,10 +138,13 @@ class Reader:
                 started=self._state not in {"idle", "failing"},
                 truncated=self._truncated,
             )
+        line = self._line or None
+        doubt = self._doubt()
+        if doubt is not None and self.strict and code in ("OK", "PARTIAL", "PARTIAL_FAILURE", "STREAM_ENDED"):
+            code, detail, line = "DOUBTFUL", doubt.message, doubt.line or line
         notes = list(self._notes.values())
         if self.meta is None and self.counts.events and code != "NEVER_STARTED":
             notes.append(Note("META_MISSING", "there is no aoi:meta (4)"))
-        line = self._line or None
         outcome, reason = explain(code, line=line, detail=detail, exit_status=exit_status)
         return Verdict(
             outcome=outcome,
@@ -149,10 +161,41 @@ class Reader:
             tail=tail,
         )
 
+    def _doubt(self) -> Note | None:
+        """The first reason to doubt what was read, now that all of it was."""
+        if self.summary is not None and self._offence is None:
+            counts = self.counts
+            for kind, message in self._tally.doubts(
+                self.summary, domain=counts.domain, warnings=counts.warnings, errors=counts.errors
+            ):
+                self._notes.setdefault(kind, Note(kind, message, self._line))
+        return next((note for note in self._notes.values() if note.code in DOUBTS), None)
+
     def _read(self, lines: list[bytes]) -> list[Event]:
+        if self.strict or self._looked < LOOKED_AT:
+            self._look_for_repeats(lines)
         # As long as it is not known whether its CRs end lines, a stream that has some is read line by line.
         batch = None if self._has_cr and "CRLF" not in self._notes else self._decoder.batch(lines)
-        return self._read_each(lines) if batch is None else self._accept_all(*batch)
+        if batch is None:
+            return self._read_each(lines)
+        for place in batch[1] if self._looked >= LOOKED_AT else ():
+            self._note_repeat(lines[place], place + 1)
+        return self._accept_all(*batch)
+
+    def _look_for_repeats(self, lines: list[bytes]) -> None:
+        """Look for objects that have a key twice: in all lines when reading is strict, else in the first ones.
+
+        It costs half as much as reading does. The framework's events are always searched.
+        """
+        some = lines if self.strict else lines[: LOOKED_AT - self._looked]
+        self._looked += len(some)
+        for number, line in enumerate(some, start=1):
+            self._note_repeat(line, number)
+
+    def _note_repeat(self, line: bytes, ahead: int) -> None:
+        if "DUPLICATE_KEYS" not in self._notes and (name := repeated_key(line)) is not None:
+            text = f"the key {quoted(name)} is there twice in one object; the last value counts (2)"
+            self._notes["DUPLICATE_KEYS"] = Note("DUPLICATE_KEYS", text, self._line + ahead)
 
     def _accept_all(self, events: list[Any], places: list[int]) -> list[Event]:
         """Accept a batch: between the given places there are only domain events, which only need counting."""
@@ -181,6 +224,8 @@ class Reader:
                 if line.endswith(b"\r"):
                     self._note("CRLF", "lines end with CR LF; LF is enough (2)")
                 event = self._decoder.decode(line)
+                if self._looked >= LOOKED_AT and type(event) in FRAMEWORK_TYPES:
+                    self._note_repeat(line, 1)
                 self._accept(event)
                 events.append(event)
         except Offence as offence:
@@ -211,8 +256,10 @@ class Reader:
                 self.counts.errors += 1
             case Warning():
                 self.counts.warnings += 1
-            case _ if not _is_framework(event):
+            case _ if is_domain(event):
                 self.counts.domain += 1
+            case _:
+                self._tally.add(event)
         self._line += 1
         self.counts.events += 1
 
@@ -226,16 +273,13 @@ class Reader:
         return self._state == "ended"
 
     def _offend(self, code: str, detail: str = "") -> None:
-        """Stop at the line after those that were accepted."""
+        """Stop at the line after those that were accepted. A look ahead may have seen more: that was not read."""
         self._line += 1
+        repeat = self._notes.get("DUPLICATE_KEYS")
+        if repeat is not None and (repeat.line or 0) > self._line:
+            del self._notes["DUPLICATE_KEYS"]
         self._offence = code, detail
 
     def _note(self, code: str, message: str) -> None:
         """Remark on the line after those that were accepted; the first remark of each kind stays."""
         self._notes.setdefault(code, Note(code, message, self._line + 1))
-
-
-def _is_framework(event: Event) -> bool:
-    if isinstance(event, dict):
-        return str(event["type"]).startswith(PREFIX)
-    return type(event) in FRAMEWORK_TYPES

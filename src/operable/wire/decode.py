@@ -11,8 +11,9 @@ Joining the lines to one JSON array, to decode them in a single call, is not fas
 cut by a line end and a line with two values make up for each other in any count.
 
 One outcome each: bad UTF-8, NUL, byte order mark, blank line, nesting that exhausts the interpreter's stack: offences with
-codes of their own. CR before LF: white space. NaN, lone surrogates, numbers beyond a double or 4300 digits: not JSON.
-Other integers: exact. Repeated keys: the last wins. What a caller's type skips is checked for syntax and UTF-8 only.
+codes of their own, and so are lone surrogates and numbers beyond a double or 4300 digits. CR before LF: white space. NaN:
+not JSON. Other integers: exact. Repeated keys: the last wins (`repeated_key` finds them). What a caller's type skips is
+checked for syntax and UTF-8 only.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ from msgspec import Struct
 
 from operable.wire.framework import FRAMEWORK, Event, Malformed, Open, shape
 from operable.wire.notes import is_noteworthy
-from operable.wire.reserved_names import check_domain_types
+from operable.wire.reserved_names import PREFIX, check_domain_types
 
 FRAMEWORK_TYPES: Final = frozenset(FRAMEWORK.values())
 
@@ -38,7 +39,11 @@ _DETAIL_LIMIT: Final = 300
 _FAULTS: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 
 _decode_plain: Final[Callable[[bytes], Any]] = msgspec.json.Decoder().decode
+_encode: Final[Callable[[Any], bytes]] = msgspec.json.Encoder().encode
 _type_of: Final = itemgetter("type")
+
+_DIGITS: Final = 4300
+_NUMBER_SHOWN: Final = 40
 
 
 class Offence(Exception):  # noqa: N818 - the peer's, not an error of ours
@@ -119,6 +124,13 @@ class LineDecoder:
             raise Offence("MALFORMED_EVENT", f"{name}: {error}") from error
 
 
+def is_domain(event: Event) -> bool:
+    """Whether an event is one of the tool's own, not the framework's."""
+    if isinstance(event, dict):
+        return not str(event["type"]).startswith(PREFIX)
+    return type(event) not in FRAMEWORK_TYPES
+
+
 def is_object(line: bytes) -> bool:
     """Whether a line is one complete JSON object."""
     try:
@@ -154,7 +166,68 @@ def _diagnosed(line: bytes, error: Exception) -> Offence:
         return Offence("INVALID_UTF8")
     if isinstance(error, RecursionError):
         return Offence("NESTED_TOO_DEEP")
-    return Offence("NOT_JSON", str(error))
+    return _misspelt(line) or Offence("NOT_JSON", str(error))
+
+
+def _misspelt(line: bytes) -> Offence | None:
+    """What the grammar of JSON allows and no value of ours can hold; None for what is not JSON at all."""
+    from operable.kernel.json import parse  # only for a stream that ends with this line
+
+    numbers: list[str] = []
+
+    def double(digits: str) -> float:
+        value = float(digits)
+        if value - value != 0:
+            numbers.append(digits)
+        return value
+
+    def integer(digits: str) -> int:
+        if len(digits) > _DIGITS:
+            numbers.append(digits)
+            return 0
+        return int(digits)
+
+    try:
+        value = parse(line, levels=None, read_double=double, read_integer=integer)
+    except ValueError:
+        return None
+    if numbers:
+        shown = numbers[0] if len(numbers[0]) <= _NUMBER_SHOWN else f"{numbers[0][:_NUMBER_SHOWN]}…"
+        return Offence("NUMBER_OUT_OF_RANGE", shown)
+    lone = _lone(value)
+    return Offence("LONE_SURROGATE", f"\\u{ord(lone):04x}") if lone else None
+
+
+def _lone(value: Any) -> str | None:
+    """The first lone surrogate in the texts of a value."""
+    if isinstance(value, dict):
+        parts: Any = (part for pair in value.items() for part in pair)
+    elif isinstance(value, list):
+        parts = value
+    else:
+        text = value if isinstance(value, str) else ""
+        return next((letter for letter in text if "\ud800" <= letter <= "\udfff"), None)
+    return next((lone for part in parts if (lone := _lone(part)) is not None), None)
+
+
+def repeated_key(line: bytes) -> str | None:
+    """A key that an object in this line has twice, of which readers see different values; None if no object has one.
+
+    A line is taken apart slowly only where it has another number of keys than what was read of it.
+    """
+    try:
+        # With white space before a colon the numbers cannot be compared.
+        spaced = b'" :' in line or b'"\t:' in line
+        if not spaced and _encode(_decode_plain(line)).count(b'":') == line.count(b'":'):
+            return None
+    except _FAULTS:
+        return None
+    from operable.kernel.json import repeated_names
+
+    try:
+        return min(repeated_names(line), default=None)
+    except ValueError:
+        return None
 
 
 def _tag(kind: type[Struct]) -> str:

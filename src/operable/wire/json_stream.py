@@ -8,11 +8,10 @@ and shaped field by field: unknown fields are kept in `extra` (and written again
 absent, an unknown `type` becomes `UnknownFrame`. What cannot be read raises `BadFrame`, which says why: a host reports
 such a line as noise, an agent answers it with a `protocol_error`.
 
-The versions differ in names, not in shape: the text of a message is `input` in 0.1.0 and `content` in 0.2.0. Both are read;
-`message` writes the one that the peer's `ready.version` asks for, or both when that says nothing.
+The versions differ in names, not in shape: the text of a message is `input` in 0.1.0 and `content` in 0.2.0. Both are read,
+and `message` writes both.
 """
 
-import re
 from functools import cache
 from typing import Any, Final, TypeVar, get_args
 
@@ -116,11 +115,12 @@ _DETAIL_LIMIT: Final = (
 class BadFrame(ValueError):  # noqa: N818 - says what is wrong, like LineTooLong
     """A line that is not a frame of the protocol; `code` is one of not_json, not_an_object, no_type, bad_fields."""
 
-    def __init__(self, code: str, detail: str = "", type: str = "") -> None:
+    def __init__(self, code: str, detail: str = "", type: str = "", msg_id: str | None = None) -> None:
         super().__init__(f"{code}: {detail[:_DETAIL_LIMIT]}" if detail else code)
         self.code = code
         self.detail = detail[:_DETAIL_LIMIT]
         self.type = type
+        self.msg_id = msg_id  # of the message that it would have been
 
 
 _PARTS: Final[dict[str, type[FramePart]]] = {
@@ -150,7 +150,7 @@ def decode_command(line: bytes) -> Command | UnknownFrame:
     except _FAULTS:
         command = _shaped(line, _COMMANDS)  # type: ignore[assignment]  # the table contains only commands
     if isinstance(command, MessageFrame) and command.content is None and command.input is None:
-        raise BadFrame("bad_fields", "a message has `content` (or `input`)", "message")
+        raise BadFrame("bad_fields", "a message has `content` (or `input`)", "message", command.msg_id)
     return command
 
 
@@ -160,16 +160,13 @@ def encode(frame: Event | Command | UnknownFrame) -> bytes:
     return json_line(plain)
 
 
-def message(msg_id: str, text: str, files: tuple[str, ...] = (), *, version: str = "") -> MessageFrame:
-    """A message for a peer whose `ready` gave this version; a version that says nothing gets both names of the text."""
-    seed = re.match(r"v?0\.1(\.|$)", version)
-    newer = re.match(r"v?(0\.([2-9]|[1-9]\d)|[1-9])", version)
-    return MessageFrame(
-        msg_id=msg_id,
-        content=None if seed else text,
-        input=None if newer else text,
-        files=files,
-    )
+def message(msg_id: str, text: str, files: tuple[str, ...] = ()) -> MessageFrame:
+    """A message with both names of its text.
+
+    A peer's `ready.version` does not say which one it reads: releases 0.1.11 to 0.1.38 of the reference agent take only
+    `content`, and drop a message without it in silence.
+    """
+    return MessageFrame(msg_id=msg_id, content=text, input=text, files=files)
 
 
 def _shaped(line: bytes, kinds: dict[str, type[Frame]]) -> Frame | UnknownFrame:
@@ -181,6 +178,7 @@ def _shaped(line: bytes, kinds: dict[str, type[Frame]]) -> Frame | UnknownFrame:
     if not isinstance(plain, dict):
         raise BadFrame("not_an_object")
     type_name = plain.pop("type", None)
+    named = plain.get("msg_id")
     if not isinstance(type_name, str) or not type_name:
         raise BadFrame("no_type")
     kind = kinds.get(type_name)
@@ -189,7 +187,8 @@ def _shaped(line: bytes, kinds: dict[str, type[Frame]]) -> Frame | UnknownFrame:
     try:
         return _shape(kind, plain)
     except _FAULTS as error:
-        raise BadFrame("bad_fields", str(error), type_name) from error
+        msg_id = named if isinstance(named, str) else None
+        raise BadFrame("bad_fields", str(error), type_name, msg_id) from error
 
 
 def _shape(kind: type[_P], plain: dict[str, Any]) -> _P:

@@ -60,6 +60,8 @@ class FrameTool(FramePart, frozen=True):
     category: str = "exec"  # what an agent does not categorise is the most dangerous kind
     args: Any = field(default_factory=dict)
     description: str = ""
+    agent: str | None = None  # our addition: the sub-agent that calls it; None: the agent itself
+    server: str | None = None  # our addition: the MCP server that it belongs to
 
 
 class FrameUsage(FramePart, frozen=True):
@@ -106,7 +108,7 @@ class ToolRequestFrame(Frame, frozen=True, tag="tool_request"):
 
 
 class ToolRunningFrame(Frame, frozen=True, tag="tool_running"):
-    """`tool` is our addition, for a call that needed no approval: hosts then know what runs."""
+    """`tool` is our addition, for a call that was not announced by a request: hosts then know what runs."""
 
     call_id: str
     tool_name: str = ""
@@ -122,6 +124,7 @@ class ToolResultFrame(Frame, frozen=True, tag="tool_result"):
     output_type: str = "text"  # text | diff | image
     metadata: Any = None
     msg_id: str = ""
+    tool: FrameTool | None = None  # our addition, for a call that ended without having run
 
 
 class ToolCancelledFrame(Frame, frozen=True, tag="tool_cancelled"):

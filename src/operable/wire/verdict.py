@@ -47,6 +47,7 @@ CODES: Final[dict[str, tuple[Outcome, str]]] = {
         "violation",
         "The process claims success with {status}, but there is no summary.",
     ),
+    "DOUBTFUL": ("violation", "Line {line} is doubtful, and reading is strict: {detail}."),
     # while reading
     "LINE_TOO_LONG": ("violation", "Line {line} is longer than {detail} bytes."),
     "BLANK_LINE": ("violation", "Line {line} is blank."),
@@ -54,6 +55,11 @@ CODES: Final[dict[str, tuple[Outcome, str]]] = {
     "NUL_BYTE": ("violation", "Line {line} contains a NUL byte."),
     "INVALID_UTF8": ("violation", "Line {line} is not UTF-8."),
     "NESTED_TOO_DEEP": ("violation", "Line {line} is nested too deep to be read."),
+    "LONE_SURROGATE": (
+        "violation",
+        "Line {line} contains {detail}, a lone surrogate, which is not a character.",
+    ),
+    "NUMBER_OUT_OF_RANGE": ("violation", "Line {line} has a number that no 64-bit float holds: {detail}."),
     "NOT_JSON": ("violation", "Line {line} is not JSON: {detail}."),
     "NOT_AN_OBJECT": ("violation", "Line {line} is JSON but not an object."),
     "NO_TYPE": ("violation", "Line {line} has no `type`: it must be a string that is not empty."),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from operable.kernel.errors import Fail
 from operable.tool.signature import Command
 from operable.wrap.schemas import event_class, inputs, params
 from operable.wrap.upstream import GRACE, Upstream
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from operable.tool.run.context import Context
     from operable.tool.signature import Param
     from operable.wrap.plan.model import WrapCommandPlan, WrapPlan
+
+# As much of what an exception of a parser says.
+_SHOWN = 300
 
 
 class WrappedCommand(Command):
@@ -63,6 +67,11 @@ class WrappedCommand(Command):
         # Inputs may be called `context` or `page`, but never so.
         def perform(*, _context: Context, _page: Page | None = None, **values: Any) -> Any:
             given = inputs(command.inputs, values)
+            if (
+                command.unordered
+            ):  # a page of results in no fixed order has no place where the next one goes on
+                self.cursor = () if given[command.unordered] else tuple(command.cursor)
+                require_order(command, given, _page)
             if command.mutates:
                 return planned(plan, command, given, _context)
             return results(Upstream(plan, command, given, _context, _page))
@@ -80,6 +89,14 @@ class WrappedCommand(Command):
             yield from single(results(Upstream(plan, command, changes[0].payload, context)))
 
         return apply
+
+
+def require_order(command: WrapCommandPlan, given: dict[str, Any], page: Page | None) -> None:
+    """Fail for a cursor where the results come in no fixed order."""
+    if page is None or page.after is None or not given[command.unordered]:
+        return
+    message = f"--cursor and --{command.unordered.replace('_', '-')} exclude each other"
+    raise Fail("usage", "CONFLICTING_OPTIONS", message, target="--cursor")
 
 
 def _declared() -> None:
@@ -129,7 +146,7 @@ def results(upstream: Upstream) -> Iterator[Any]:
         yield from strays(upstream.plan.configured_names)
     if command.stdin is not None:
         upstream.stdin = function(upstream.plan, command.stdin)(upstream.inputs)
-    rows = _parsed(upstream)
+    rows = guarded(_parsed(upstream), upstream.plan)
     if upstream.after is not None and command.resume == "seek":
         rows = sought(rows, command.cursor, upstream.after)
     yield from eased(cleaned(rows, upstream.plan))
@@ -150,6 +167,36 @@ def _parsed(upstream: Upstream) -> Iterator[Any]:
     return parser(upstream, parse)
 
 
+def guarded(rows: Iterator[Any], plan: WrapPlan) -> Iterator[Any]:
+    """The same rows; where the parser fails, the error names its file, its line and the call."""
+    from operable.wrap.rows import close
+
+    try:
+        yield from rows
+    except (Fail, OSError):
+        raise
+    except Exception as problem:
+        raise _parser_failed(problem, plan) from problem
+    finally:
+        close(rows)
+
+
+def _parser_failed(problem: Exception, plan: WrapPlan) -> Fail:
+    from operable.kernel.redact import redact_text
+
+    place, frame = f"the parser of {plan.name}", problem.__traceback__
+    homes = (os.path.join(plan.folder, ""), os.path.join(os.path.dirname(__file__), "parsers", ""))
+    while frame is not None:
+        code = frame.tb_frame.f_code
+        if code.co_filename.startswith(homes):
+            file = os.path.basename(code.co_filename)
+            place = f"{file} of the wrapper {plan.name}, line {frame.tb_lineno}, in {code.co_name}"
+        frame = frame.tb_next
+    message = f"{place}: {type(problem).__name__}: {redact_text(str(problem))[:_SHOWN]}"
+    hint = f"the parser does not understand what {plan.bin} printed; --debug shows the traceback"
+    return Fail("internal", "PARSER_FAILED", message, hint=hint, target=plan.name)
+
+
 def planned(
     plan: WrapPlan, command: WrapCommandPlan, given: dict[str, Any], context: Context
 ) -> Iterator[Any]:
@@ -167,7 +214,7 @@ def planned(
     if rule.function is not None:
         from operable.wrap.rows import cleaned
 
-        for change in cleaned(function(plan, rule.function)(upstream), plan):
+        for change in cleaned(guarded(function(plan, rule.function)(upstream), plan), plan):
             yield _planned_change(change, given)
         return
     from operable.manifest.argv import expand
@@ -197,7 +244,8 @@ def _planned_change(item: Any, given: dict[str, Any]) -> Any:
         return item
     shown = redact_value({name: value for name, value in given.items() if value not in (None, False, [])})
     fields = _reported(item.fields)
-    details = {name: value for name, value in fields.items() if name not in ("type", "action", "target")}
+    own = ("type", "action", "target")
+    details = {name: value for name, value in fields.items() if name not in own and value is not None}
     return Change(item.action, fields.get("target"), **details, input=_reported(shown)).carry(given)
 
 

@@ -2,6 +2,8 @@
 
 A tool that has one main command (CLI.md: `metadata.operable.default`) needs no word for it: `operable wrap ls /tmp` is
 `operable wrap ls list /tmp`. Where the first word is the name of a command, it is that command; `./schema` is a file.
+Of a program that has commands of its own (`subcommands`), a first word that is none of ours is refused, and never an
+operand of the main one. The options of the program itself are read by `native`.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ def main(
     """Run one command line of a wrapped tool and end the process. `admit` raises Fail if it must not run."""
     tool = _loaded(name, words)
     tool.invocation = f"operable wrap {name}"
-    meant = _with_default(tool, tool.plan.default, words)
+    meant = understood(tool, _with_default(tool, words))
     if admit is not None:
         try:
             admit(tool, meant)
@@ -58,7 +60,7 @@ def shim_main(name: str, folder: str | None = None) -> NoReturn:
     called = os.path.basename(sys.argv[0])
     # A file may have any name; a name that is not one word cannot be in a line that a user repeats.
     tool.invocation = called if called.isprintable() and called.split() == [called] else f"{name}-aoi"
-    tool.main()
+    tool.main(understood(tool, sys.argv[1:]))
 
 
 def _loaded(name: str, words: list[str], folder: str | None = None) -> WrappedTool:
@@ -70,8 +72,9 @@ def _loaded(name: str, words: list[str], folder: str | None = None) -> WrappedTo
         refuse(words, fail)
 
 
-def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str]:
+def _with_default(tool: WrappedTool, words: list[str]) -> list[str]:
     """The words with the name of the main command where no command is named."""
+    default = tool.plan.default
     if default is None:
         return words
     from operable.tool.front import locate
@@ -79,24 +82,67 @@ def _with_default(tool: Tool, default: str | None, words: list[str]) -> list[str
     found, _ = locate(tool, words)
     if tool.knows(found) or found == "help":
         return words
-    return words if not found and any(word in _ABOUT for word in words) else [default, *words]
+    if found and tool.plan.subcommands and not _is_value(tool, default, words, found):
+        return words
+    native = tool.plan.commands[default].native
+    about = not found and any(word in _ABOUT and word not in native for word in words)
+    return words if about else [default, *words]
+
+
+def _is_value(tool: WrappedTool, default: str, words: list[str], found: str) -> bool:
+    """Whether the word that could be a command is the value of an option of the main one: `ps --pid 12`."""
+    place = words.index(found)
+    if place == 0 or not words[place - 1].startswith("-"):
+        return False
+    from operable.wrap.native import NativeOptions
+
+    command = tool.find(default)
+    table = tool.plan.commands[default].native
+    return command is not None and NativeOptions(command, table).expects_value(words[place - 1])
+
+
+def understood(tool: WrappedTool, words: list[str]) -> list[str]:
+    """The words with our options in place of the program's own; what is refused is answered by the command itself."""
+    from operable.tool.front import locate
+
+    name, rest = locate(tool, words)
+    plan = tool.plan.commands.get(name)
+    if plan is None:
+        if name in tool.plan.elsewhere and not tool.knows(name):
+            message = f"{tool.name} has no command {name!r} here"
+            hint = tool.plan.elsewhere[name]
+            answer(tool, name, words, Fail("usage", "UNKNOWN_COMMAND", message, hint=hint, target=name))
+        return words
+    if not plan.native or not any(word.startswith("-") for word in rest):
+        return words
+    from operable.wrap.native import NativeOptions
+
+    command = tool.find(name)
+    assert command is not None  # noqa: S101 - the plan has it, so the tool has it
+    try:
+        return [*name.split(), *NativeOptions(command, plan.native).translate(rest, tool.plan.bin)]
+    except Fail as fail:
+        answer(tool, name, words, fail)
+
+
+def answer(tool: Tool, name: str, words: list[str], fail: Fail) -> NoReturn:
+    """Answer one command line with an error, as a command of this tool."""
+    from operable.tool.signature import Command
+
+    def refused() -> None:
+        """The command line cannot be understood."""
+        raise fail
+
+    tool._commands[name] = Command(refused, name, {})  # noqa: SLF001 - for this one answer
+    tool.main([*name.split(), *(["--output=jsonl"] if _machine(words) else [])])
 
 
 def refuse(words: list[str], fail: Fail) -> NoReturn:
     """A wrapper that cannot be loaded is reported in the format of the caller."""
     from operable import __version__
-    from operable.tool.signature import Command
     from operable.tool.tool import Tool
 
-    tool = Tool("operable", version=__version__, schema_name="org.operable.events")
-
-    def refused() -> None:
-        """The wrapper cannot be used."""
-        raise fail
-
-    tool._commands["wrap"] = Command(refused, "wrap", {})  # noqa: SLF001 - a tool of one command, for one answer
-    output = [word for word in ("--output=jsonl",) if _machine(words)]
-    tool.main(["wrap", *output])
+    answer(Tool("operable", version=__version__, schema_name="org.operable.events"), "wrap", words, fail)
 
 
 def _machine(words: list[str]) -> bool:

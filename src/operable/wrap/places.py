@@ -16,7 +16,7 @@ from operable.state.paths import config_path, home
 
 MARKER = "CLI.md"
 # The subcommands of `operable wrap`, and the servers in `settings`: no tool can have such a name.
-RESERVED = ("doctor", "list", "mcp", "shim", "show", "verify")
+RESERVED = ("add", "doctor", "list", "mcp", "remove", "shim", "show", "update", "verify")
 _BUNDLED = os.path.join(os.path.dirname(__file__), "wrappers")
 
 

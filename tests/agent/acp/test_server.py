@@ -340,6 +340,49 @@ def test_a_session_is_resumed_without_its_history_and_forked_with_it(tmp_path):
     assert said == ["first", "second"]
 
 
+def test_a_session_is_deleted_open_or_not_and_once_more_without_a_word(tmp_path):
+    async def scene():
+        async with editing(tmp_path) as (editor, connection), editing(tmp_path) as (_, other):
+            kept = (await connection.new_session(cwd=str(tmp_path))).session_id
+            gone = (await connection.new_session(cwd=str(tmp_path))).session_id
+            await say(connection, gone, "a word")
+            with pytest.raises(acp.RequestError) as used:
+                await _delete(other, gone)
+            answers = [await _delete(connection, session_id) for session_id in (gone, gone, "nobody")]
+            with pytest.raises(acp.RequestError) as lost:
+                await connection.load_session(cwd=str(tmp_path), session_id=gone)
+            with pytest.raises(acp.RequestError) as wrong:
+                await connection._conn.send_request("session/delete", {})
+            listed = (await connection.list_sessions()).sessions
+            await connection.close_session(session_id=kept)
+            await _delete(other, kept)
+            left = (await connection.list_sessions()).sessions
+            return (
+                editor,
+                used.value,
+                answers,
+                lost.value,
+                wrong.value,
+                [row.session_id for row in listed],
+                left,
+                kept,
+            )
+
+    editor, used, answers, lost, wrong, listed, left, kept = run(scene())
+
+    assert editor.hello.agent_capabilities.session_capabilities.delete is not None
+    assert (used.code, used.data["code"]) == (-32600, "SESSION_IN_USE")
+    assert answers == [{}, {}, {}]
+    assert (lost.code, wrong.code) == (-32002, -32602)
+    assert (listed, left) == ([kept], [])
+    assert not list(Path(tmp_path / "state").rglob("journal.jsonl"))
+
+
+async def _delete(connection, session_id):
+    # The client of the Python SDK has no method for it.
+    return await connection._conn.send_request("session/delete", {"sessionId": session_id})
+
+
 def test_modes_are_chosen_as_modes_or_as_an_option_and_decide_what_is_asked(tmp_path):
     async def scene():
         async with editing(tmp_path) as (editor, connection):
@@ -707,10 +750,14 @@ def test_without_sessions_nothing_is_kept_and_nothing_can_be_loaded(tmp_path):
         async with editing(tmp_path, "--offline", "--no-session") as (editor, connection):
             session = await connection.new_session(cwd=str(tmp_path))
             await say(connection, session.session_id, "hello")
-            return editor
+            with pytest.raises(acp.RequestError) as refused:
+                await _delete(connection, session.session_id)
+            return editor, refused.value.code
 
-    editor = run(scene())
+    editor, refused = run(scene())
 
     assert not editor.hello.agent_capabilities.load_session
+    assert editor.hello.agent_capabilities.session_capabilities.delete is None
+    assert refused == -32601
     assert editor.text() == "You said: hello"
     assert not list(Path(tmp_path / "state").rglob("journal.jsonl"))

@@ -94,3 +94,19 @@ def test_stop_ends_them_all(tmp_path: Path) -> None:
         assert said(agent.answer("m2")) == "You said: go on"
         assert agent.end() == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_call_of_a_sub_agent_that_needs_no_approval_is_shown_with_its_arguments_and_its_owner(
+    tmp_path: Path,
+) -> None:
+    inner = 'script:\ncall Write {"file_path": "x", "content": "y"}\nsay .'
+    with AgentProcess(tmp_path, "--auto-approve") as agent:
+        agent.script(_spawn(("writer", inner)), "call Nothing {}", "say Done.")
+        agent.answer()
+        assert agent.end() == 0
+    (running,) = [event for event in of_type(agent.events, "tool_running") if event["tool_name"] == "Write"]
+    (unknown,) = [event for event in of_type(agent.events, "tool_result") if event["tool_name"] == "Nothing"]
+
+    assert running["tool"]["args"] == {"file_path": "x", "content": "y"}
+    assert running["tool"]["agent"] == "writer"
+    assert unknown["tool"]["name"] == "Nothing"

@@ -7,7 +7,7 @@ requests, which `SigningServer` holds against the key.
 import contextlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,14 @@ from urllib.parse import parse_qs
 
 from operable.agent import providers
 from operable.agent.loop.cancellation import Cancellation
-from operable.agent.provider.model import Model, ModelRequest, ModelSession, ProviderSettings, ToolOffer
+from operable.agent.provider.model import (
+    Model,
+    ModelRequest,
+    ModelSession,
+    ProviderSettings,
+    ToolOffer,
+    Used,
+)
 from operable.agent.session.history import Block, HistoryTurn, TextBlock
 from operable.kernel import catalogue
 from tests.agent.providers.sigv4 import SECRET
@@ -74,7 +81,15 @@ def request(name: str, script: Any, *more: Block, **fields: Any) -> ModelRequest
 
 
 def ask(session: ModelSession, asked: ModelRequest, cancellation: Cancellation | None = None) -> list[Any]:
-    return list(session.stream(asked, cancellation or Cancellation()))
+    return list(spoken(session, asked, cancellation))
+
+
+def spoken(
+    session: ModelSession, asked: ModelRequest, cancellation: Cancellation | None = None
+) -> Generator[Any, None, None]:
+    """What the model says; how much it has used so far is for answers that are cut, and left out."""
+    with contextlib.closing(session.stream(asked, cancellation or Cancellation())) as stream:  # type: ignore[type-var]
+        yield from (piece for piece in stream if not isinstance(piece, Used))
 
 
 class GoogleTokens:

@@ -27,6 +27,7 @@ from tests.agent.providers.doors import (
     model,
     opened,
     request,
+    spoken,
 )
 from tests.agent.providers.sigv4 import SigningServer
 
@@ -103,7 +104,7 @@ def test_a_refusal_is_told_as_one(name, server):
 def test_a_piece_is_given_on_before_the_next_one_is_sent(name, server):
     asked = request(name, [{"say": "First"}, {"hang": True}])
     with opened(name, server.url) as session:
-        stream = session.stream(asked, Cancellation())
+        stream = spoken(session, asked)
         first = next(stream)
         still_going = server.exchanges[0].outcome
         stream.close()

@@ -3,8 +3,10 @@
 import pytest
 
 from operable.agent.provider import claude_facts, openai_facts
-from operable.agent.provider.client import needs
-from operable.agent.provider.model import ConfigurationError
+from operable.agent.provider.model import ProviderSettings
+from operable.kernel import catalogue
+from operable.kernel.extras import ExtraMissingError
+from tests.absent import hide
 
 
 @pytest.mark.parametrize(
@@ -66,8 +68,24 @@ def test_a_small_model_does_not_get_the_price_of_its_big_sister():
     assert openai_facts.price("gpt-5.3-chat-latest") is None
 
 
-def test_a_missing_sdk_is_a_fault_of_configuration_that_says_what_to_install():
-    with pytest.raises(
-        ConfigurationError, match=r"no_such_sdk and no_such\.package is not installed: pip install"
-    ):
-        needs("json", "no_such_sdk", "no_such.package")
+@pytest.mark.parametrize(
+    ("provider", "hidden", "extra"),
+    [
+        ("anthropic", "anthropic", "agent"),
+        ("openai", "openai", "agent"),
+        ("bedrock", "boto3", "bedrock"),
+        ("vertex", "google.auth", "vertex"),
+    ],
+)
+def test_a_missing_sdk_is_a_fault_of_configuration_that_says_what_to_install(
+    monkeypatch, provider, hidden, extra
+):
+    model = catalogue.load("operable.agent.providers", provider, "MODEL", kind="provider")
+    hide(monkeypatch, hidden)
+    variables = "OPENAI_API_KEY ANTHROPIC_API_KEY AWS_REGION VERTEX_PROJECT_ID VERTEX_REGION".split()
+    settings = ProviderSettings(api_key="key", environment=dict.fromkeys(variables, "some-1"))
+
+    with pytest.raises(ExtraMissingError) as caught:
+        model.configure(settings)
+
+    assert (caught.value.exit_code, caught.value.hint) == (78, f"pip install 'operable[{extra}]'")

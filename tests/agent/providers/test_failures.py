@@ -29,6 +29,7 @@ from tests.agent.providers.doors import (
     model,
     opened,
     request,
+    spoken,
 )
 
 BROKEN_EVENT = 'event: content_block_delta\ndata: {"type": "content_block_delta", "index": \n\n'
@@ -43,7 +44,7 @@ WRONG = {"bedrock": "validationException"}
 def failed(session, asked, heard=None):
     """The error in which it ends; what came before it is added to `heard`."""
     with pytest.raises(ModelError) as problem:
-        (heard if heard is not None else []).extend(session.stream(asked, Cancellation()))
+        (heard if heard is not None else []).extend(spoken(session, asked))
     return problem.value
 
 
@@ -105,7 +106,7 @@ def test_a_refused_key_is_told_at_once_and_without_the_key(name, status, server)
         )
 
     assert (problem.retryable, problem.status, len(server.exchanges)) == (False, status, 1)
-    assert problem.message.startswith("The provider refused access: invalid key")
+    assert problem.message.startswith(f"The provider refused access ({status}): invalid key")
     assert secret not in problem.message
 
 
@@ -387,7 +388,7 @@ def test_a_silent_vendor_is_not_waited_for_for_ever(name, server, monkeypatch):
 
 def test_a_session_that_is_closed_under_a_stream_lets_it_end(server):
     with opened("anthropic", server.url) as session:
-        stream = session.stream(request("anthropic", [{"say": ["a", "b"], "delay": 0.01}]), Cancellation())
+        stream = spoken(session, request("anthropic", [{"say": ["a", "b"], "delay": 0.01}]))
         first = next(stream)
         session.close()
         rest = list(stream)

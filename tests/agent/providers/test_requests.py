@@ -14,6 +14,7 @@ from operable.agent.session.history import (
     ToolOutputBlock,
     ToolUseBlock,
 )
+from operable.agent.session.validity import valid
 from tests.agent.providers.doors import CLAUDE, DOORS, READ, ask, opened, request
 
 PIXEL = ImageBlock("image/png", "aVZCT1J3MEtHZ28=")
@@ -39,7 +40,7 @@ def body(name, server, asked):
 
 def history(name, *turns, **fields):
     """A request whose last words are answered with the default of the server."""
-    return request(name, [], turns=turns, **fields)
+    return request(name, [], turns=valid(turns), **fields)
 
 
 @pytest.mark.parametrize("name", CLAUDE)
@@ -206,7 +207,11 @@ def test_an_empty_turn_and_a_beginning_by_the_assistant_are_made_acceptable(name
     sent = body(
         name,
         server,
-        history(name, HistoryTurn("assistant", (TextBlock("  "),)), HistoryTurn("user", (TextBlock("b"),))),
+        history(
+            name,
+            HistoryTurn("assistant", (TextBlock("  "), TextBlock("a"))),
+            HistoryTurn("user", (TextBlock("b"),)),
+        ),
     )
 
     assert [message["role"] for message in sent["messages"]] == ["user", "assistant", "user"]

@@ -2,8 +2,9 @@
 
 import pytest
 
-from operable.cli.call.verdicts import as_event, as_fields, failure, plain, speaks_for_itself
+from operable.cli.call.verdicts import as_event, as_fields, failure, plain
 from operable.kernel.errors import CATEGORIES
+from operable.run.failure import speaks_for_itself
 from operable.wire.aoi import Reader
 from operable.wire.verdict import CODES
 

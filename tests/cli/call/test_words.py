@@ -4,8 +4,9 @@ import os
 
 import pytest
 
-from operable.cli.call.words import check_target, machine_words, own_variables
+from operable.cli.call.words import check_target
 from operable.kernel.errors import Fail
+from operable.run.words import machine_words, own_variables
 
 
 @pytest.mark.parametrize(

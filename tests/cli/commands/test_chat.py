@@ -90,7 +90,7 @@ def test_edits_are_shown_as_diffs_to_people(chat, tmp_path):
         output=None,
     )
 
-    assert "  -one\n  +two\n" in done.stderr
+    assert "     1 - one\n     1 + two\n" in done.stderr
     assert (tmp_path / "a.txt").read_text() == "two"
 
 

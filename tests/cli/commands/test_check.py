@@ -148,7 +148,7 @@ def test_events_are_held_to_a_schema(tmp_path):
     "words, code, exit_code",
     [
         (["--schema", "nonsense.json"], "SCHEMA_INVALID", 65),
-        (["--schema", "missing.json"], "ENOENT", 74),
+        (["--schema", "missing.json"], "ENOENT", 65),
         (["--schema", "nonsense.json", "--tool", "outline"], "CONFLICTING_OPTIONS", 64),
         (["--tool", "no-such-tool-anywhere"], "TOOL_NOT_FOUND", 69),
         (["--tool", "false"], "SCHEMA_UNAVAILABLE", 78),
@@ -201,3 +201,10 @@ def test_people_get_one_line_per_stream():
     assert header.split() == ["SOURCE", "OUTCOME", "CODE", "LINE", "REASON"]
     assert row.split()[:4] == ["-", "violation", "NOT_JSON", "2"]
     assert outcome.exit_code == 65
+
+
+def test_a_doubt_about_a_stream_is_a_failure_when_strict():
+    doubtful = GOOD.replace('"count":1', '"count":7')
+    noted, refused = check(doubtful), check(doubtful, "--strict")
+    assert (noted.exit_code, noted.of("aoi:warning")[0]["code"]) == (0, "COUNT_DIFFERS")
+    assert (refused.exit_code, verdict(refused)["code"]) == (65, "DOUBTFUL")

@@ -74,6 +74,15 @@ seen("run", "--accept-partial", by=RUN + "warnings_and_errors_of_the_tool_pass_a
 seen("run", "--unbounded", by=RUN + "an_unbounded_stream_needs_no_summary_when_we_say_so")
 seen("run", "--exact", by=RUN + "a_tool_is_put_into_machine_mode_unless_it_is_called_exactly")
 seen("run", "--inherit", "--env", by=RUN + "the_environment_is_what_was_named")
+INSTALLED = "app/test_installation.py::test_"
+seen("app add,app update", "--revision", by=INSTALLED + "an_application_comes_from_a_tag_of_a_repository")
+SIGNED = INSTALLED + "signed_packages_are_known_and_are_not_replaced_by_others"
+seen("app add", "--signed", by=SIGNED)
+seen("app sign", "--key", by=SIGNED)
+CONFIG = "cli/commands/config/test_config.py::test_"
+seen("config approve", "--digest", by=CONFIG + "an_approval_of_something_else_is_refused")
+CONFIG_ELSEWHERE = CONFIG + "another_folder_is_shown_approved_and_revoked_by_its_path"
+seen("config approve,config revoke,config show", "--workspace", by=CONFIG_ELSEWHERE)
 seen("pipe", "--separator", by="cli/commands/test_pipe.py::test_the_separator_can_be_chosen")
 seen("record", "--force", by=RECORD + "a_file_is_not_overwritten_without_being_told_to")
 seen("record", "--to", by=RECORD + "a_failing_tool_is_recorded_too_and_its_verdict_followed")
@@ -82,6 +91,8 @@ seen("replay", "--speed", by=REPLAY + "it_keeps_the_pace_and_can_be_hurried")
 seen("replay", "--no-wait", by=REPLAY + "the_bytes_are_those_of_the_tool_in_every_mode")
 seen("check", "--exit-status", by=CHECK + "what_is_wrong_is_told_with_its_line_and_its_exit_status")
 seen("check", "--accept-partial", by=CHECK + "partial_results_are_good_enough_when_accepted")
+seen("run", "--strict", by=RUN + "a_doubt_about_a_stream_is_a_failure_when_strict")
+seen("check", "--strict", by=CHECK + "a_doubt_about_a_stream_is_a_failure_when_strict")
 seen("check", "--unbounded", by=CHECK + "an_unbounded_stream_needs_no_summary")
 seen("check", "--schema", "--tool", by=CHECK + "events_are_held_to_a_schema")
 seen("diff", "--fail-on", by="cli/commands/test_diff.py::test_the_level_decides_the_exit_status")
@@ -100,6 +111,13 @@ def _(place: Place) -> None:
         assert [outcome.exit_code for outcome in called(place, PARTIAL, *words)] == [status] * 2, words
 
 
+@effect(CALLS, "--strict")
+def _(place: Place) -> None:
+    for words, status in (((), 0), (("--strict",), 65)):
+        found = [outcome.exit_code for outcome in called(place, "meta(); summary(count=7)", *words)]
+        assert found == [status] * 2, words
+
+
 @effect(CALLS, "--unbounded")
 def _(place: Place) -> None:
     for words, status in (((), 65), (("--unbounded",), 0)):
@@ -110,10 +128,10 @@ def _(place: Place) -> None:
 @effect(CALLS, "--exact", "--inherit", "--env")
 def _(place: Place) -> None:
     chosen = ("--exact", "--inherit", "CHOSEN", "--env", "GIVEN=this")
-    for words, expected in (((), set()), (chosen, {"CHOSEN", "GIVEN"})):
-        for outcome in called(place, COPY, *words, env={"CHOSEN": "c"}):
+    for words, expected in (((), {"CHOSEN", "OTHER"}), (chosen, {"CHOSEN", "GIVEN"})):
+        for outcome in called(place, COPY, *words, env={"CHOSEN": "c", "OTHER": "o"}):
             (event,) = outcome.of("env")
-            assert {"CHOSEN", "GIVEN"} & set(event["names"]) == expected, outcome
+            assert {"CHOSEN", "GIVEN", "OTHER"} & set(event["names"]) == expected, outcome
             assert event["words"] == ([] if words else ["--output", "jsonl"])
 
 
@@ -176,10 +194,35 @@ seen("audit list", "--workspace", "--after", "--calls", "--caller", by=GATE + "r
 seen("audit verify", "--workspace", "--anchor", "--key", by=GATE + "records_are_listed_by_caller_and_from_a_number_on")  # fmt: skip
 
 
+UPSTREAM = "serve/upstream/test_upstream.py::test_"
+seen("upstream add", "--env", by=UPSTREAM + "a_server_is_registered_once_listed_called_and_removed")
+seen("upstream add", "--trust-hints", by=UPSTREAM + "that_a_tool_only_reads_is_not_believed_unless_the_user_says_so")  # fmt: skip
+seen("upstream add", "--url", "--header", by=UPSTREAM + "what_cannot_be_meant_is_refused_before_anything_is_reached")  # fmt: skip
+
+
 # -- the catalogue, as a list and as a server
 
+SERVED = "serve/acp/test_editor.py::test_"
+seen("serve", "--acp", by=SERVED + "an_agent_that_nothing_is_called_and_a_folder_that_is_none_are_refused")
+seen(
+    "serve",
+    "--hook",
+    by="serve/test_hooks.py::test_a_question_reaches_the_receiver_of_the_guide_and_a_command",
+)
+seen(
+    "serve",
+    "--hooks",
+    by="serve/test_hooks.py::test_a_daemon_does_not_start_with_hooks_or_keys_that_it_cannot_use",
+)
 seen("mcp", "--only", by=MCP + "how_a_command_of_an_application_is_used_is_told")
 seen("mcp", "--allow-destructive", by=MCP + "enabled_it_needs_a_yes_for_each_call")
+seen("mcp", "--command", "--without", by=MCP + "commands_are_chosen_by_patterns")
+seen("mcp", "--tools", by=MCP + "three_tools_stand_for_a_large_catalog")
+seen(
+    "mcp",
+    "--sessions",
+    by="serve/test_mcp_gateway.py::test_a_client_over_stdio_starts_sessions_that_end_with_the_server",
+)
 seen("mcp", "--read-only", by=MCP + "a_server_that_only_reads_offers_nothing_else")
 seen("mcp", "--http", "--host", by=MCP + "another_address_than_loopback_is_refused")
 seen("mcp", "--port", by="cli/test_start.py::test_a_port_that_is_none_is_the_callers_mistake")
@@ -320,7 +363,11 @@ def _(place: Place) -> None:
 # -- applications, drafts
 
 seen("app approve", "--revoke", "--digest", by=APP + "approve_shows_its_plan_pins_and_revokes")
+WRAPPED = "cli/commands/wrap/test_installation.py::test_"
+seen("wrap add,wrap update", "--revision", by=WRAPPED + "an_update_of_a_repository_shows_the_difference")
+seen("wrap add", "--signed", by=WRAPPED + "what_it_may_do_is_shown_and_it_is_there_after_a_yes")
 seen("app call", "--confirm", by=APP + "confirmation_is_asked_for_before_anything_runs")
+seen("app call", "--stdin", by=APP + "a_command_reads_what_it_is_given")
 seen("app inspect", "--resource", by=APP + "inspect_gives_the_text_the_skills_and_the_digest")
 seen("init app", "--to", by="cli/commands/init/test_app.py::test_a_dry_run_writes_nothing_and_a_run_writes_a_package_that_conforms")  # fmt: skip
 seen("init wrap", "--to", by="cli/commands/init/test_wrap.py::test_a_draft_is_planned_then_written_and_never_over_another")  # fmt: skip

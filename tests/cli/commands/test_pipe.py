@@ -51,6 +51,20 @@ def test_an_error_of_a_stage_in_front_is_told(tmp_path):
     assert (outcome.error["category"], outcome.error["code"]) == ("authn", "SUMMARY_NOT_OK")
 
 
+def test_the_stage_that_caused_the_failure_is_named_and_not_the_one_behind_it(tmp_path):
+    source = tool(tmp_path, "meta(); emit('hit', rank=1); sys.exit(3)", "source")
+    picky = "meta(); complete = any('aoi:summary' in line for line in sys.stdin); summary(complete); sys.exit(0 if complete else 70)"
+    outcome = operable("pipe", "--", source, ":::", tool(tmp_path, picky, "picky"))
+    assert outcome.exit_code == 70
+    assert (outcome.error["code"], outcome.error["target"], outcome.error["stage"]) == (
+        "NO_SUMMARY",
+        source,
+        1,
+    )
+    assert outcome.error["message"].startswith("stage 1 of 2, ")
+    assert (outcome.summary["verdict"]["source"], outcome.summary["verdict"]["stage"]) == (source, 1)
+
+
 def test_a_stage_whose_reader_had_enough_is_excused(tmp_path):
     flood = 'meta()\nfor n in range(10**9): sys.stdout.write(\'{"type":"hit","n":%d}\\n\' % n)'
     first = "meta(); emit('first', line=sys.stdin.readline()); summary()"

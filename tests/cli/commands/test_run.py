@@ -316,6 +316,29 @@ def test_a_tool_is_put_into_machine_mode_unless_it_is_called_exactly(tmp_path):
         assert operable("run", "--exact", "--", path, *words).results[0]["words"] == words
 
 
+def test_a_doubt_about_a_stream_is_a_failure_when_strict(tmp_path):
+    path = tool(tmp_path, "meta(); emit('hit', rank=1); summary(count=7)")
+    noted, refused = operable("run", "--", path), operable("run", "--strict", "--", path)
+    assert [note["code"] for note in noted.summary["verdict"]["notes"]] == ["COUNT_DIFFERS"]
+    assert (noted.exit_code, refused.exit_code, refused.error["code"]) == (0, 65, "DOUBTFUL")
+
+
+def test_the_environment_is_passed_on_as_in_a_shell(tmp_path):
+    path = tool(tmp_path, "meta(); emit('env', names=sorted(os.environ)); summary()")
+    env = {"KUBECONFIG": "/some/where", "OTHER_KEY": "b"}
+    outcome = operable("run", "--", path, env=env)
+    assert {"KUBECONFIG", "OTHER_KEY"} <= set(outcome.results[0]["names"])
+    assert "notes" not in outcome.summary["verdict"]
+
+
+def test_what_was_withheld_is_told(tmp_path):
+    path = tool(tmp_path, "meta(); summary()")
+    outcome = operable("run", "--inherit", "CHOSEN", "--", path, env={"KUBECONFIG": "/some/where"})
+    (note,) = outcome.summary["verdict"]["notes"]
+    assert note["code"] == "ENVIRONMENT_WITHHELD"
+    assert "KUBECONFIG" in note["message"]
+
+
 @requirement("aoi:11:env-values")
 def test_the_environment_is_what_was_named(tmp_path):
     path = tool(

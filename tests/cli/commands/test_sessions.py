@@ -1,9 +1,12 @@
 """`operable sessions`: which session of which process needs you, and what happens in one, read from files."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.cli.agents import Scene, steps
-from tests.cli.drive import operable, running
+from tests.cli.drive import PROGRAM, operable, running
+from tests.tool.drive import terminal
 
 ASKS = steps({"call": "Bash", "args": {"command": "ls"}, "kind": "execute", "ask": True}, {"say": "done"})
 HANGS = steps({"say": "one\ntwo"}, {"hang": True})
@@ -53,6 +56,25 @@ def test_one_that_waits_for_an_answer_needs_you_and_is_watched_until_it_has_one(
             assert scene("answer", "ses_asks", asked["toolCallId"], "--allow").exit_code == 0
             while board.event("listed_session")["state"] != "ended":
                 pass
+
+
+def test_a_person_answers_on_the_board_by_the_number_of_the_session(scene):
+    prompt = ("prompt", "scripted", "--prompt", ASKS, "--session", "ses_asks", "--ask", "Bash")
+    board = ("sessions", "--watch")
+    with (
+        scene.running(*prompt) as agent,
+        terminal(*board, leader=True, tool=Path(PROGRAM), env={**scene.env, "COLUMNS": "100"}) as at,
+    ):
+        agent.event("agent-prompt")
+        at.read_until("1 needs you")
+        at.read_until("NEEDS YOU")
+        at.type("2")  # no such number: the board goes on
+        at.type("1")
+        at.read_until("Allow it?")
+        at.type("y\n")
+        assert agent.event("text-delta")["text"] == "done"
+        at.read_until("1 ended")
+        at.type("\x03")
 
 
 def test_a_session_of_another_process_is_followed_until_it_ends(scene):

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -98,6 +99,10 @@ def test_a_call_is_tried_without_running_anything(home):
     )
     assert tried("app/notes/add", "--caller", "flow:a/b", "--effect", "change")[0] == "allow"
     assert tried("app/notes/add") == ("allow", "built-in:default")
+    # Of a known thing the effect and the command line are as the catalog has them, as for a real call.
+    assert tried("wrap/git/log", "--caller", "mcp:x")[0] == "allow"
+    assert tried("wrap/git/log", "--caller", "mcp:x", "--effect", "destroy")[0] == "ask"
+    assert tried("wrap/git/push", "--caller", "mcp:x") == ("deny", "policy:deny execute:git push*")
     assert tried("wrap/x/y", "--workspace", "/", "--caller", "rpc:x")[0] == "ask"
     assert home("policy", "test", "nothing").error["code"] == "INVALID_CALL"
     assert home("policy", "test", "wrap/x/y", "--arg", "x").exit_code == 64
@@ -159,6 +164,52 @@ def test_with_a_file_a_persons_calls_are_judged_and_recorded(home, tmp_path):
     assert (verdict["ok"], verdict["lost"]) == (True, 0)
 
 
+WORDS = "import sys\nprint(sys.argv[1:])\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["search", "x"],
+        ["--limit", "3", "search", "x"],
+        ["--output", "jsonl", "--color=never", "search"],
+        ["-v", "search"],
+        ["--", "search"],
+    ],
+)
+def test_options_in_front_of_a_command_do_not_hide_it_from_a_rule(home, tmp_path, words):
+    home.rules('deny = ["tool/fake/search"]')
+    assert home("run", "--", tool(tmp_path, WORDS), *words).error["code"] == "CALL_DENIED"
+
+    home.rules('default = "deny"\nallow = ["tool/fake/search"]')
+    allowed = home("run", "--", tool(tmp_path, HITS), *words)
+    assert (allowed.exit_code == 0) == (words[0] == "search"), "an allow by name needs to know the name"
+
+
+def test_a_command_of_two_words_is_denied_by_its_name_and_what_its_words_only_look_like_is_not(
+    home, tmp_path
+):
+    home.rules('deny = ["tool/fake/item/remove"]')
+    program = tool(tmp_path, HITS)
+
+    for words in (["item", "remove", "7"], ["item", "--id", "7", "remove"], ["--id", "7", "item", "remove"]):
+        assert home("run", "--", program, *words).error["code"] == "CALL_DENIED", words
+    for words in (["item", "list", "remove"], ["find", "item", "remove"]):
+        assert home("run", "--", program, *words).exit_code == 0, words
+    many = [word for number in range(80) for word in ("--id", str(number))]
+    assert home("run", "--", program, *many, "item", "remove").error["code"] == "COMMAND_NOT_FOUND"
+
+
+def test_words_behind_a_command_of_an_application_do_not_hide_the_command_that_they_reach(home):
+    home.rules('deny = ["app/todo/item/add"]')
+    made(home.work / "apps" / "todo")
+    home("app", "approve", "todo")
+
+    assert home("app", "call", "--", "todo", "item", "list").exit_code == 0
+    for words in (["item", "add", "x"], ["item", "--force", "add"], ["item", "Add"]):
+        assert home("app", "call", "--", "todo", *words).error["code"] == "CALL_DENIED", words
+
+
 def test_questions_of_calls_are_listed_and_answered_several_at_once(home):
     with ThreadPoolExecutor(3) as pool:
         calls = [home.asking(pool, arguments={"branch": name}) for name in ("a", "b", "c")]
@@ -187,6 +238,32 @@ def test_questions_of_calls_are_listed_and_answered_several_at_once(home):
     late = home("inbox", "answer", by_branch["a"]["id"], "--deny")
     assert late.error["code"] == "NO_SUCH_ASK"
     assert home("inbox", "answer", "x").error["code"] == "MISSING_DECISION"
+    home.gate.close()
+
+
+def test_people_see_who_asks_from_where_and_since_when(home):
+    with ThreadPoolExecutor(1) as pool:
+        call = home.asking(pool)
+        home.wait(1)
+        time.sleep(1.1)
+        seen = home("inbox", "list", output=None).stdout
+        (item,) = home("inbox", "list").results
+        header, row, *_ = seen.decode().splitlines()
+        short, age, unit = row.split()[:3]
+        answer = home("inbox", "answer", short, "--allow")
+        if answer.exit_code:
+            home("inbox", "answer", item["id"], "--allow")  # nothing is to wait for it
+        call.result(LIMIT).close("OK")
+
+    assert header.split() == ["ID", "AGE", "AGENT", "FOLDER", "TOOL", "TEXT", "COMMAND"]
+    assert answer.exit_code == 0
+    assert item["id"].startswith(short)
+    assert len(short) < len(item["id"])
+    assert float(age) >= 1
+    assert unit == "s"
+    assert "~/work" in row
+    assert item["agent"] in row
+    assert "git push origin main" in row
     home.gate.close()
 
 

@@ -12,7 +12,7 @@ from operable.engine.schedule.clock import ScheduleClock, choose_ticks
 from operable.engine.schedule.cron import CronSchedule
 from operable.engine.store.database import open_database, prepare
 from operable.engine.store.rows import Definition
-from operable.engine.store.runs import RunStore
+from operable.engine.store.ticks import TickStore, read_ticks
 from tests.engine.manifests import definitions, manifest, task, text
 from tests.engine.schedule.test_cron import END, START, ZONES, expected
 
@@ -47,12 +47,14 @@ def test_every_tick_of_a_year_is_one_run_whatever_happens_to_the_clocks(tmp_path
     database = open_database(str(tmp_path / "engine.db"))
     prepare(database)
     now = START.timestamp()
-    store = RunStore(database, lambda: int(now * 1000))
+    store = TickStore(database, lambda: int(now * 1000))
     clocks = [set_clock(jobs, {}), set_clock(jobs, {})]
     while now < END.timestamp():
         now = min(now + _STEP, END.timestamp())
         if dice.random() < 0.05:
-            clocks[dice.randrange(2)] = set_clock(jobs, store.last_ticks())
+            with database.snapshot() as connection:
+                last = {job_id: ticks.last for job_id, ticks in read_ticks(connection).items()}
+            clocks[dice.randrange(2)] = set_clock(jobs, last)
         for clock in clocks:
             look = now - 3600 if dice.random() < 0.05 else now
             due = [(by_id[each.job_id], choose_ticks(each.ticks, look, "all")) for each in clock.due(look)]

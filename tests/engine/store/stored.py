@@ -17,6 +17,8 @@ from operable.engine.store.database import SCHEMA, Database, open_database, prep
 from operable.engine.store.rows import WorkerRow
 from operable.engine.store.runs import AttemptEnd, RunStore
 from operable.engine.store.schema import MIGRATIONS, VERSION
+from operable.engine.store.ticks import TickStore
+from operable.engine.store.work import WorkStore
 from operable.state.database import PostgresDatabase, StoreConnection, create_schema
 from tests.engine.manifests import definitions, manifest, task, text
 
@@ -93,7 +95,7 @@ def _fill(database: Database) -> None:
         now += 1000
         return now
 
-    store = RunStore(database, clock)
+    store, ticks, work = RunStore(database, clock), TickStore(database, clock), WorkStore(database, clock)
     jobs = {job.document["source"]["task_id"]: job for job in definitions(DOCUMENT)}
     manifests = {job.manifest_digest: text(DOCUMENT) for job in jobs.values()}
     with database.transaction() as connection:
@@ -102,9 +104,10 @@ def _fill(database: Database) -> None:
         row = WorkerRow(DEAD, "gone", 1, 8, "0.1.0", now, now, None, None)
         values = [getattr(row, name) for name in WorkerRow.__slots__]
         connection.execute(f"INSERT INTO workers VALUES ({', '.join('?' for _ in values)})", values)
-    store.fire([(jobs["done"], Firing(fire=(1_763_000_400,), missed=2, last=1_763_000_400))], manifests)
-    (done,) = store.to_wake()
-    store.mark_sent([(done.run_id, done.wake)])
+    ticks.begin({jobs["done"].job_id: "0 0 29 2 * UTC"}, 1, now // 1000)
+    ticks.fire([(jobs["done"], Firing(fire=(1_763_000_400,), missed=2, last=1_763_000_400))], manifests)
+    (done,) = work.to_wake()
+    work.mark_sent([(done.run_id, done.wake)])
     assert store.start_attempt(done.run_id, done.wake, DEAD) is not None
     end = AttemptEnd(AttemptState.SUCCEEDED, exit_code=0, preview="done\n", output_bytes=5, facts="{}")
     store.end_attempt(done.run_id, 1, DEAD, end, b"done\n")
@@ -112,9 +115,9 @@ def _fill(database: Database) -> None:
     store.request(jobs["waits"], RunCause.MANUAL, "waits", text(DOCUMENT))
     store.request(jobs["asks"], RunCause.MANUAL, "asks", text(DOCUMENT))
     running = store.request(jobs["runs"], RunCause.MANUAL, "runs", text(DOCUMENT))
-    store.mark_sent([(running.run_id, running.wake)])
+    work.mark_sent([(running.run_id, running.wake)])
     assert store.start_attempt(running.run_id, running.wake, DEAD) is not None
-    store.pause(jobs["done"].job_id, "ann@example.com", paused=True)
+    ticks.pause(jobs["done"].job_id, "ann@example.com", paused=True)
     with database.transaction() as connection:
         connection.execute(
             "INSERT INTO conversations VALUES ('agent', 'key', 'id', ?, ?)", (done.run_id, now)

@@ -121,7 +121,10 @@ def test_a_newer_store_is_refused_and_stays_as_it_is(version: int, pair: tuple[D
     before = shape_of(empty)
     with pytest.raises(Fail) as raised:
         prepare(empty)
-    assert (raised.value.code, raised.value.hint) == ("STORE_NEWER", "upgrade operable on this machine")
+    assert (raised.value.code, raised.value.hint) == (
+        "STORE_NEWER",
+        "install a newer version here: pip install --upgrade operable",
+    )
     with empty.snapshot() as connection:
         assert tables(connection, stored) == {k: rows for k, rows in stored["rows"].items() if k != "meta"}
     assert shape_of(empty) == before

@@ -5,14 +5,14 @@ import pytest
 from operable.engine.store.database import Database
 from operable.engine.store.queue import EMBEDDED_QUEUE, QueueIdentity, move_queue
 from operable.engine.store.rows import WorkerRow
-from operable.engine.store.runs import RunStore
+from operable.engine.store.work import WorkStore
 from operable.kernel.errors import Fail
 
 OURS = QueueIdentity("temporal:1", "temporal://here:7233/default")
 
 
 def enlist(database: Database, worker_id: str, queue: QueueIdentity) -> str:
-    return RunStore(database, lambda: 0).enlist(
+    return WorkStore(database, lambda: 0).enlist(
         WorkerRow(worker_id, "here", 1, 4, "0", 0, 0, None, None), queue
     )
 
@@ -23,7 +23,7 @@ def test_the_first_queue_is_noted_and_any_address_of_it_is_right(database: Datab
     with pytest.raises(Fail) as raised:
         enlist(database, "w3", EMBEDDED_QUEUE)
     assert raised.value.code == "QUEUE_DIFFERS"
-    assert [worker.worker_id for worker in RunStore(database, lambda: 0).workers()] == ["w1", "w2"]
+    assert [worker.worker_id for worker in WorkStore(database, lambda: 0).present()] == ["w1", "w2"]
 
 
 def test_a_store_from_before_queues_were_noted_has_the_embedded_one(database: Database) -> None:

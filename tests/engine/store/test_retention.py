@@ -9,6 +9,7 @@ from operable.engine.store.database import Database
 from operable.engine.store.retention import RetentionRule, find_expired, remove_expired
 from operable.engine.store.rows import Run
 from operable.engine.store.runs import AttemptEnd, RunStore
+from operable.engine.store.ticks import TickStore
 from operable.engine.store.totals import EndedTotals, count_ended, read_retired
 from operable.engine.view.metrics import openmetrics, read_engine
 from tests.engine.manifests import definitions, manifest, task, text
@@ -39,12 +40,14 @@ DOCUMENT = manifest(task("a", reliability={"overlap_policy": "allow"}))
 MANIFESTS = {JOB.manifest_digest: text(DOCUMENT)}
 
 
-def ended_run(store: RunStore, tick: int | None = None, key: str = "k") -> Run:
+def ended_run(store: RunStore, clock: Clock, tick: int | None = None, key: str = "k") -> Run:
     """A run of a tick or of a request that has succeeded, and whose triggers are decided."""
     if tick is None:
         run = store.request(JOB, RunCause.MANUAL, key, text(DOCUMENT))
     else:
-        (run,) = store.fire([(JOB, Firing(fire=(tick,), missed=0, last=tick))], MANIFESTS)
+        (run,) = TickStore(store.database, clock).fire(
+            [(JOB, Firing(fire=(tick,), missed=0, last=tick))], MANIFESTS
+        )
     started = store.start_attempt(run.run_id, run.wake, "w")
     assert started is not None
     end = AttemptEnd(AttemptState.SUCCEEDED, duration_ms=1500, output_path=f"{run.run_id}-1.out")
@@ -76,8 +79,10 @@ def known(store: RunStore) -> list[str]:
 def test_what_is_old_goes_but_for_the_newest_of_a_job_and_what_is_active(
     store: RunStore, clock: Clock
 ) -> None:
-    runs = [ended_run(store, tick) for tick in (60, 120, 180)]
-    (active,) = store.fire([(JOB, Firing(fire=(240,), missed=0, last=240))], MANIFESTS)
+    runs = [ended_run(store, clock, tick) for tick in (60, 120, 180)]
+    (active,) = TickStore(store.database, clock).fire(
+        [(JOB, Firing(fire=(240,), missed=0, last=240))], MANIFESTS
+    )
     before = totals(store)
     outputs = remove(store, RetentionRule(clock.now + FOREVER, FOREVER))
     assert outputs == sorted(f"{run.run_id}-1.out" for run in runs[:2])
@@ -88,18 +93,20 @@ def test_what_is_old_goes_but_for_the_newest_of_a_job_and_what_is_active(
 
 
 def test_age_and_number_are_two_reasons(store: RunStore, clock: Clock) -> None:
-    runs = [ended_run(store, tick) for tick in (60, 120, 180, 240)]
+    runs = [ended_run(store, clock, tick) for tick in (60, 120, 180, 240)]
     assert remove(store, RetentionRule(0, FOREVER)) == []
     remove(store, RetentionRule(0, 3))
     assert known(store) == [run.run_id for run in runs[1:]]
 
 
 def test_a_tick_and_a_key_whose_runs_were_removed_start_nothing_again(store: RunStore, clock: Clock) -> None:
-    tick, asked = ended_run(store, 60), ended_run(store, key="deploy-7")
-    ended_run(store, 120)
+    tick, asked = ended_run(store, clock, 60), ended_run(store, clock, key="deploy-7")
+    ended_run(store, clock, 120)
     remove(store, RetentionRule(clock.now + FOREVER, FOREVER))
     assert tick.run_id not in known(store)
-    assert store.fire([(JOB, Firing(fire=(60,), missed=0, last=60))], MANIFESTS) == []
+    assert (
+        TickStore(store.database, clock).fire([(JOB, Firing(fire=(60,), missed=0, last=60))], MANIFESTS) == []
+    )
     again = store.request(JOB, RunCause.MANUAL, "deploy-7", text(DOCUMENT))
     assert (again.run_id, str(again.state)) == (asked.run_id, "succeeded")
     assert store.start_attempt(asked.run_id, asked.wake, "w") is None
@@ -121,8 +128,8 @@ def test_metrics_are_openmetrics_and_count_what_was_removed(store: RunStore, clo
         }
 
     for tick in (60, 120):
-        ended_run(store, tick)
-    store.fire([(JOB, Firing(fire=(180,), missed=4, last=180))], MANIFESTS)
+        ended_run(store, clock, tick)
+    TickStore(store.database, clock).fire([(JOB, Firing(fire=(180,), missed=4, last=180))], MANIFESTS)
     clock()
     first = read()
     assert first["operable_runs_ended_total", "succeeded"] == 2

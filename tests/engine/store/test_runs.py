@@ -13,6 +13,8 @@ from operable.engine.store.questions import QuestionStore
 from operable.engine.store.queue import EMBEDDED_QUEUE
 from operable.engine.store.rows import Definition, Run, WorkerRow, find_run
 from operable.engine.store.runs import AttemptEnd, RunStore, RunTriggers
+from operable.engine.store.ticks import TickStore
+from operable.engine.store.work import WorkStore
 from operable.kernel.errors import Fail
 from tests.engine.manifests import definitions, manifest, task, text
 
@@ -33,7 +35,8 @@ class Bench:
 
     def __init__(self, database: Database, *tasks: dict[str, Any]) -> None:
         self.clock = Clock()
-        self.store = RunStore(database, self.clock)
+        self.store, self.ticks = RunStore(database, self.clock), TickStore(database, self.clock)
+        self.work = WorkStore(database, self.clock)
         self.document = manifest(*tasks)
         self.jobs = {job.document["source"]["task_id"]: job for job in definitions(self.document)}
         self.text = text(self.document)
@@ -44,7 +47,7 @@ class Bench:
 
     def fire(self, task_id: str, firing: Firing) -> list[Run]:
         job = self.jobs[task_id]
-        return self.store.fire([(job, firing)], {job.manifest_digest: self.text})
+        return self.ticks.fire([(job, firing)], {job.manifest_digest: self.text})
 
     def read(self, run: Run) -> Run:
         with self.store.database.snapshot() as connection:
@@ -90,11 +93,11 @@ def test_a_tick_makes_one_run_also_from_two_clocks_and_never_again(database: Dat
 
 def test_only_a_worker_that_leaves_has_stopped(database: Database) -> None:
     bench = Bench(database, task("a"))
-    bench.store.enlist(WorkerRow("w1", "here", 1, 4, "0", START, START, None, None), EMBEDDED_QUEUE)
-    bench.store.see("w1")
-    assert bench.store.workers()[0].end_cause is None
-    bench.store.see("w1", leaving=True)
-    assert bench.store.workers()[0].end_cause == "stopped"
+    bench.work.enlist(WorkerRow("w1", "here", 1, 4, "0", START, START, None, None), EMBEDDED_QUEUE)
+    bench.work.see("w1")
+    assert bench.work.present()[0].end_cause is None
+    bench.work.see("w1", leaving=True)
+    assert bench.work.present()[0].end_cause == "stopped"
 
 
 def test_one_ticket_starts_one_attempt_however_often_it_is_delivered(database: Database) -> None:
@@ -150,13 +153,13 @@ def test_at_most_once_is_lost_when_its_worker_dies_and_the_worker_cannot_come_ba
 
 def test_a_worker_that_was_taken_for_dead_starts_nothing_more(database: Database) -> None:
     bench = Bench(database, task("a"))
-    bench.store.enlist(WorkerRow("w1", "here", 1, 4, "0", START, START, None, None), EMBEDDED_QUEUE)
+    bench.work.enlist(WorkerRow("w1", "here", 1, 4, "0", START, START, None, None), EMBEDDED_QUEUE)
     bench.store.reap("w1", "its lock is free")
     run = bench.make("a")
     with pytest.raises(Fail) as raised:
         bench.start(run, "w1")
     assert raised.value.code == "WORKER_BURIED"
-    bench.store.reissue(run.run_id, run.wake)
+    bench.work.reissue(run.run_id, run.wake)
     assert bench.start(run, "w2") == 1
 
 
@@ -190,7 +193,7 @@ def test_a_failure_is_retried_later_and_then_final(database: Database) -> None:
     again = bench.store.end_attempt(run.run_id, bench.start(run), "w1", FAILED)
     assert again.state is EngineRunState.READY
     assert again.not_before > bench.clock.now
-    assert bench.store.to_wake() == [again]
+    assert bench.work.to_wake() == [again]
     assert bench.store.end_attempt(run.run_id, bench.start(run), "w1", FAILED).state is EngineRunState.FAILED
 
 
@@ -210,7 +213,7 @@ def test_an_approval_holds_nothing_and_its_answer_makes_the_run_ready(database: 
     bench = Bench(database, task("a", approval={"required": True, "timeout_s": 60}))
     run = bench.make("a")
     assert run.state is EngineRunState.ASKING
-    assert bench.store.to_wake() == []
+    assert bench.work.to_wake() == []
     bench.bind_questions()
     approved = bench.store.decide(run.run_id, approve=True, by="ann")
     assert approved.state is EngineRunState.READY
@@ -231,9 +234,9 @@ def test_silence_is_answered_as_the_policy_says_and_not_before(
     bench.bind_questions()
     bench.clock.now += 59_999
     assert bench.store.expire(run.run_id) is None
-    assert bench.store.to_expire() == []
+    assert bench.work.to_expire() == []
     bench.clock.now += 1
-    assert bench.store.to_expire() == [run.run_id]
+    assert bench.work.to_expire() == [run.run_id]
     expired = bench.store.expire(run.run_id)
     assert expired is not None
     assert expired.state == state
@@ -246,11 +249,11 @@ def test_an_end_triggers_once_however_often_it_is_settled(database: Database) ->
     run = bench.make("a")
     bench.start(run)
     bench.store.reap("w1", "its lock is free")
-    assert [each.run_id for each in bench.store.to_settle()] == [run.run_id]
+    assert [each.run_id for each in bench.work.to_settle()] == [run.run_id]
     (made,) = bench.settle(run, (bench.jobs["b"], True))
     assert made.not_before == bench.clock.now + 9000
     assert bench.settle(run, (bench.jobs["b"], True)) == [made]
-    assert bench.store.to_settle() == []
+    assert bench.work.to_settle() == []
 
 
 def test_an_end_and_what_it_triggers_are_one_transaction(database: Database) -> None:
@@ -260,7 +263,7 @@ def test_an_end_and_what_it_triggers_are_one_transaction(database: Database) -> 
     triggers = RunTriggers([(job, True)], {job.manifest_digest: bench.text})
     ended = bench.store.end_attempt(run.run_id, bench.start(run), "w1", OK, triggers=triggers)
     assert (ended.state, bench.read(run)) == (EngineRunState.SUCCEEDED, ended)
-    assert bench.store.to_settle() == []
+    assert bench.work.to_settle() == []
     (made,) = bench.settle(run, (job, True))
     assert (made.job_id, made.state) == (job.job_id, EngineRunState.READY)
 
@@ -283,8 +286,9 @@ def test_a_cancelled_run_that_is_running_ends_when_its_attempt_does(database: Da
     run = bench.make("a")
     number = bench.start(run)
     assert bench.store.cancel(run.run_id, "me").state is EngineRunState.CANCELLING
-    end = AttemptEnd(AttemptState.CANCELLED, signal="SIGTERM")
-    assert bench.store.end_attempt(run.run_id, number, "w1", end).state is EngineRunState.CANCELLED
+    end = AttemptEnd(AttemptState.CANCELLED, signal="SIGTERM", reason="it was cancelled")
+    ended = bench.store.end_attempt(run.run_id, number, "w1", end)
+    assert (ended.state, ended.reason) == (EngineRunState.CANCELLED, "cancelled by me")
 
 
 def test_a_run_keeps_its_definition_when_another_is_applied(database: Database) -> None:
@@ -302,9 +306,9 @@ def test_a_run_keeps_its_definition_when_another_is_applied(database: Database) 
 def test_a_ticket_is_offered_until_the_backend_has_it(database: Database) -> None:
     bench = Bench(database, task("a"))
     run = bench.make("a")
-    assert bench.store.to_wake() == bench.store.to_wake() == [run]
-    bench.store.mark_sent([(run.run_id, run.wake)])
-    assert bench.store.to_wake() == []
+    assert bench.work.to_wake() == bench.work.to_wake() == [run]
+    bench.work.mark_sent([(run.run_id, run.wake)])
+    assert bench.work.to_wake() == []
 
 
 def test_every_change_of_a_run_is_in_its_timeline(database: Database) -> None:
@@ -326,3 +330,47 @@ def test_every_change_of_a_run_is_in_its_timeline(database: Database) -> None:
 def test_a_run_that_does_not_exist_is_named(database: Database) -> None:
     with pytest.raises(Fail, match="there is no run run_x"):
         Bench(database, task("a")).store.cancel("run_x", "me")
+
+
+def test_a_value_that_no_database_takes_is_refused_for_good_and_changes_nothing(database: Database) -> None:
+    bench = Bench(database, task("a"), task("b", trigger={"parent": "a", "on": "success"}))
+    run = bench.make("a")
+    for wrong in (
+        AttemptEnd(AttemptState.SUCCEEDED, exit_code=2**70),
+        AttemptEnd(AttemptState.SUCCEEDED, preview="\ud800"),
+    ):
+        with pytest.raises(Fail) as raised:
+            bench.store.end_attempt(run.run_id, bench.read(run).attempts or bench.start(run), "w1", wrong)
+        assert (raised.value.category, raised.value.code) == ("validation", "VALUE_UNSTORABLE")
+        assert bench.read(run).state is EngineRunState.RUNNING
+    bench.store.end_attempt(run.run_id, 1, "w1", OK)
+    bench.store.settle(run.run_id, (), {}, "nothing can be triggered")
+    assert bench.read(run).settled == 1
+    with database.snapshot() as connection:
+        entries = connection.execute("SELECT event, detail FROM timeline WHERE run_id = ?", (run.run_id,))
+    assert ("trigger refused", "nothing can be triggered") in [tuple(entry) for entry in entries]
+
+
+def test_what_a_task_said_is_kept_without_what_is_no_text(database: Database) -> None:
+    bench = Bench(database, task("a"))
+    run = bench.make("a")
+    end = AttemptEnd(AttemptState.FAILED, reason="cut\0short \ud800")
+    bench.store.end_attempt(run.run_id, bench.start(run), "w1", end)
+    assert bench.read(run).reason == "cut\ufffdshort ?"
+
+
+def test_the_time_of_a_question_runs_from_when_its_run_is_due(database: Database) -> None:
+    delayed = {"parent": "a", "on": "success", "delay_s": 7200}
+    bench = Bench(
+        database, task("a"), task("b", trigger=delayed, approval={"policy": "manual", "timeout_s": 60})
+    )
+    run = bench.make("a")
+    bench.store.end_attempt(run.run_id, bench.start(run), "w1", OK)
+    (child,) = bench.settle(run, (bench.jobs["b"], True))
+    bench.bind_questions()
+    bench.clock.now += 7200 * 1000
+    assert bench.store.expire(child.run_id) is None
+    bench.clock.now += 60 * 1000
+    expired = bench.store.expire(child.run_id)
+    assert expired is not None
+    assert expired.state is EngineRunState.REJECTED

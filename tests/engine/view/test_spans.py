@@ -33,7 +33,7 @@ def collector() -> Iterator[tuple[str, list[Any]]]:
             request.ParseFromString(self.rfile.read(int(self.headers["Content-Length"])))
             for resource in request.resource_spans:
                 service = {each.key: each.value.string_value for each in resource.resource.attributes}
-                assert service["service.name"] in ("operable-engine", "a-task")
+                assert service["service.name"] in ("operable-engine", "operable", "a-task")
                 spans.extend(span for scope in resource.scope_spans for span in scope.spans)
             self.send_response(200)
             self.end_headers()

@@ -125,6 +125,10 @@ class WorkerProcess:
         self._process.kill()
         self._process.wait(LIMIT)
 
+    def stop(self) -> None:
+        """So that it does nothing more, and is there."""
+        self._process.send_signal(signal.SIGSTOP)
+
     def terminate(self) -> int:
         self._process.send_signal(signal.SIGTERM)
         return int(self._process.wait(LIMIT))

@@ -38,7 +38,7 @@ def test_a_yes_is_for_the_files_as_they_were_when_the_run_asked(tmp_path: Path) 
         until(lambda: f'"{tmp_path}/changed.sh":"sha256:' in engine.planned("approve", runs["changed"]))
         (tmp_path / "changed.sh").write_text("rm -rf everything\n")
         for name in ("same", "changed"):
-            engine.call("approve", runs[name], "--by", "ann@example.com")
+            engine.call("approve", runs[name], "--by", "ann@example.com", "--reason", "it is due")
         assert engine.refused("approve", runs["scoped"], "--by", "eve@elsewhere.org")["flow_code"] == (
             "approval_scope_mismatch"
         )
@@ -53,6 +53,9 @@ def test_a_yes_is_for_the_files_as_they_were_when_the_run_asked(tmp_path: Path) 
         "automatic": "succeeded",
     }
     assert (tmp_path / "same.done").exists()
+    # Who said yes, and why, is in the run's timeline.
+    timeline = [(entry["event"], entry["detail"]) for entry in engine.call("logs", runs["same"])]
+    assert ("approved", "approved by ann@example.com: it is due") in timeline
     reason = engine.runs(run_id=runs["changed"])[0].reason
     assert reason is not None
     assert "changed since approval" in reason

@@ -67,7 +67,7 @@ def test_each_member_of_a_manifest_does_what_it_says(tmp_path: Path) -> None:
     )
     assert _children(engine, runs["fans"]) == []
     details = str([entry["detail"] for entry in engine.call("logs", runs["fans"])])
-    assert "budgets.max_fanout" in details
+    assert "flow/left: the run would trigger 2 jobs, more than budgets.max_fanout (1)" in details
 
 
 def _shell(folder: Path) -> dict[str, object]:
@@ -111,6 +111,31 @@ def test_what_the_engine_cannot_do_is_refused_at_apply_by_name(tmp_path: Path) -
     ).split()
     for index, member in enumerate(members):
         assert f"$.workflows[0].tasks[{index}].{member}" in said
+    endless = 10**18
+    sized = [
+        task("a", runtime={"timeout_ms": endless}, approval={"policy": "manual", "timeout_s": endless}),
+        task("b", trigger=after("a", delay_s=endless), verify={"shell": "true", "timeout_seconds": endless}),
+        task("c", reliability={"max_retries": endless}, context={"retrieval": "recent", "limit": endless}),
+        task("d", output={"preview_bytes": 2_000_000}, budgets={"max_fanout": endless}),
+        task("e", "echo", "\ud800"),
+    ]
+    said = _refusal(tmp_path, *sized)
+    for member in (
+        *(
+            "0].runtime.timeout_ms",
+            "0].approval.timeout_s",
+            "1].trigger.delay_s",
+            "1].verify.timeout_seconds",
+        ),
+        *(
+            "2].reliability.max_retries",
+            "2].context.limit",
+            "3].output.preview_bytes",
+            "3].budgets.max_fanout",
+        ),
+        "4].shell.args[0]",
+    ):
+        assert f"$.workflows[0].tasks[{member}" in said
     said = _refusal(
         tmp_path, prompt("a", "hello", "nobody"), task("b", "wrap:nothing", "x"), task("c", "tool:no", "x")
     )

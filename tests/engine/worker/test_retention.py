@@ -5,14 +5,18 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from operable.engine.lifecycle.identifiers import RunCause
+from operable.engine.lifecycle.states import AttemptState
 from operable.engine.place import engine_place
+from operable.engine.schedule.clock import Firing
 from operable.engine.store.database import Database
-from operable.engine.store.runs import RunStore
+from operable.engine.store.runs import AttemptEnd, RunStore, RunTriggers
+from operable.engine.store.ticks import TickStore
 from operable.engine.worker.retention import NightlyRemoval, RetentionPolicy
 from tests.engine.manifests import definitions, manifest, task, text
 from tests.engine.worker.engines import Engine, until
@@ -119,6 +123,32 @@ def test_workers_share_a_night_a_new_store_waits_for_the_next_and_a_clock_that_j
     jumped = time.time() + 400 * DAY
     monkeypatch.setattr(time, "time", lambda: jumped)
     assert [night.look(now + 400 * DAY) for night in nights] == [False, False]
+
+
+def test_without_options_runs_that_ended_thirty_days_ago_go_and_younger_ones_stay(
+    nights: tuple[Night, Night],
+) -> None:
+    night, _ = nights
+    document = manifest(task("a", reliability={"overlap_policy": "allow"}))
+    (job,) = definitions(document)
+    began = 1_763_000_000
+    night.look(began)
+    now = began + DAY
+    for days in (31, 29, 1):
+        ended = (now - days * DAY) * 1000
+        clock = partial(int, ended)
+        store, ticks = RunStore(night.database, clock), TickStore(night.database, clock)
+        firing = Firing((ended // 1000,), 0, ended // 1000)
+        (run,) = ticks.fire([(job, firing)], {job.manifest_digest: text(document)})
+        assert store.start_attempt(run.run_id, run.wake, "w") is not None
+        store.end_attempt(
+            run.run_id, 1, "w", AttemptEnd(AttemptState.SUCCEEDED), triggers=RunTriggers((), {})
+        )
+    assert night.look(now)
+    with night.database.snapshot() as connection:
+        rows = connection.execute("SELECT ended_at FROM runs ORDER BY ended_at")
+    assert [(now - ended // 1000) // DAY for (ended,) in rows] == [29, 1]
+    assert len(night.forgotten) == 1
 
 
 def test_outputs_without_a_run_go_and_a_pass_that_is_stopped_gives_its_night_back(

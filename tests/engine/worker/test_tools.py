@@ -96,7 +96,7 @@ def test_the_verdict_of_a_tool_is_the_end_of_its_run(tmp_path: Path) -> None:
         call("confirmed", f"tool:{shelf}", "burn", arguments={"id": "b1"}, approval=manual),
         call("unknown", f"tool:{shelf}", "sell"),
         call("enclosed", f"tool:{shelf}", "get", arguments={"id": "b1"}, contract={"network": "none"}),
-        call("wrapped", "wrap:rg", "search", arguments={"pattern": "needle", "path": ["notes.txt"]}),
+        call("wrapped", "wrap:rg", "search", arguments={"pattern": "needle", "paths": ["notes.txt"]}),
         app,
         environment=environment,
     )
@@ -134,3 +134,25 @@ def test_other_targets_refuse_a_tool_by_name(tmp_path: Path, target: str) -> Non
     done = operable("flow", "compile", path, "--target", target, cwd=tmp_path)
     assert done.exit_code != 0
     assert f"tool:rg is not a program: {target} cannot call tools" in done.stdout.decode()
+
+
+def test_a_rule_about_a_command_line_sees_the_arguments_of_a_task(tmp_path: Path) -> None:
+    shelf, home = tmp_path / "shelf", tmp_path / "operable"
+    shelf.write_text(SHELF.format(python=sys.executable, audit=str(tmp_path / "none")))
+    shelf.chmod(0o755)
+    (home / "config").mkdir(parents=True)
+    rules = home / "config" / "policy.toml"
+    environment = {"OPERABLE_HOME": str(home), "AGENTCLI_HOME": str(tmp_path / "flow")}
+
+    def executed(**arguments: object) -> str:
+        path = _written(tmp_path, call("one", f"tool:{shelf}", "get", arguments=arguments))
+        done = operable("flow", "exec", path, "one", env=environment, cwd=tmp_path)
+        return f"{done.stdout.decode()}{done.stderr}"
+
+    rules.write_text('deny = ["execute:shelf get * b2"]')
+    assert "is denied for" in executed(id="b2")
+    rules.write_text('ask = ["execute:shelf get *b2*"]\nask_timeout = 0.1')
+    assert "needs a person's yes" in executed(id="b2")
+    rules.write_text('deny = ["execute:shelf get * b3"]')
+    assert "BOOK_NOT_FOUND" in executed(id="b2")
+    assert "does not take these arguments: there is no 'confirm'" in executed(id="b2", confirm=True)

@@ -2,13 +2,14 @@
 
 import os
 import pwd
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
 
-from tests.cli.drive import operable
+from tests.cli.drive import operable, running
 from tests.engine.manifests import task
-from tests.engine.worker.engines import Engine, is_running, until
+from tests.engine.worker.engines import LIMIT, Engine, is_running, until
 
 
 def sleeper(task_id: str, folder: Path, **blocks: Any) -> dict[str, Any]:
@@ -133,7 +134,9 @@ def test_ticks_that_came_while_no_worker_ran_make_one_run(tmp_path: Path) -> Non
     (job,) = engine.call("jobs")
     database = engine.place.open_store()
     with database.transaction() as connection:
-        connection.execute("INSERT INTO ticks VALUES (?, ?, 0)", (job["job_id"], 1_700_000_100))
+        connection.execute(
+            "INSERT INTO ticks (job_id, last_tick, missed) VALUES (?, ?, 0)", (job["job_id"], 1_700_000_100)
+        )
     database.close()
     with engine.worker():
         until(lambda: len(engine.runs(state="succeeded")) >= 1)
@@ -188,7 +191,11 @@ def test_the_unit_starts_a_worker_of_this_home(tmp_path: Path) -> None:
     (unit,) = engine.call("unit")
     assert f"Environment=AGENTCLI_HOME={engine.place.home}\n" in unit["text"]
     assert "engine start\n" in unit["text"]
-    shown = operable("engine", "unit", env=engine.environment, cwd=tmp_path, output=None)
+    assert f"WorkingDirectory={tmp_path}\n" in unit["text"]
+    around = {**engine.environment, "OPERABLE_HOME": str(tmp_path / "things"), "PATH": '/bin:/a b%"c'}
+    shown = operable("engine", "unit", env=around, cwd=tmp_path, output=None)
+    assert f"Environment=OPERABLE_HOME={tmp_path}/things\n" in shown.stdout.decode()
+    assert 'Environment="PATH=/bin:/a b%%\\"c"\n' in shown.stdout.decode()
     assert shown.stdout.decode().startswith("[Unit]\n")
     for home in ("a b", "a%h", "a$x"):
         done = operable("engine", "unit", env={"AGENTCLI_HOME": str(tmp_path / home)}, cwd=tmp_path)
@@ -198,6 +205,7 @@ def test_the_unit_starts_a_worker_of_this_home(tmp_path: Path) -> None:
 def test_requests_that_cannot_be_met_are_refused_by_name(tmp_path: Path) -> None:
     engine = Engine(tmp_path, task("a"))
     assert engine.refused("trigger", "flow/b")["code"] == "JOB_NOT_FOUND"
+    assert engine.refused("trigger", "a")["hint"] == "did you mean flow/a?"
     assert engine.refused("cancel", "run_x")["code"] == "RUN_NOT_FOUND"
     run = engine.trigger("a")
     assert engine.refused("approve", run)["code"] == "RUN_STATE_CONFLICT"
@@ -249,3 +257,31 @@ def test_a_detached_worker_is_seen_before_the_command_ends_and_a_second_one_is_r
     until(lambda: not is_running(started["pid"]))
     error = engine.refused("start", "--detach", "--queue", "temporal://127.0.0.1:1/x")
     assert (error["code"], error["message"][:25]) == ("WORKER_NOT_STARTED", "the worker did not start:")
+
+
+def test_a_worker_whose_lock_file_was_removed_makes_it_again_and_is_missed_when_it_dies(
+    tmp_path: Path,
+) -> None:
+    engine = Engine(tmp_path, sleeper("once", tmp_path))
+    locks = Path(engine.place.workers)
+    with engine.worker():
+        shutil.rmtree(locks)
+        until(lambda: len(list(locks.glob("*.lock"))) == 1)
+    with engine.worker() as worker:
+        run = engine.trigger("once")
+        until(lambda: len(pids(tmp_path, "once")) == 1)
+        worker.stop()
+        shutil.rmtree(locks)
+        worker.kill()
+    assert not any(each["alive"] for each in engine.call("status")[1:])
+    with engine.worker():
+        assert engine.wait_for(run, "lost") == "lost"
+
+
+def test_a_worker_whose_store_was_removed_ends_and_says_so(tmp_path: Path) -> None:
+    engine = Engine(tmp_path, task("a"))
+    with running("engine", "start", env=engine.environment, cwd=tmp_path) as started:
+        started.event("engine_worker_started")
+        shutil.rmtree(tmp_path / "home")
+        assert started.process.wait(LIMIT) == 65
+        assert started.event("aoi:error")["code"] == "STORE_REPLACED"

@@ -24,7 +24,7 @@ from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import select
 from operable.flow.run.caller import bind, content_of
 from operable.flow.trust.identity.sessions import timestamp
-from operable.flow.trust.keys.ssh_signatures import public_line
+from operable.gate.signatures.ssh_signatures import public_line
 from tests.flow.callers import ME, PATH, caller, script, signing_caller, until
 from tests.flow.manifests import manifest
 from tests.flow.ssh_keys import written

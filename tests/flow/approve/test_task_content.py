@@ -549,3 +549,45 @@ def test_a_task_may_change_the_data_that_it_names(tmp_path):
     value = shell("sh", "-c", "echo two >> list.txt")
     approve(by, value)
     assert execute(value, "a", by)["ok"]
+
+
+INTERPRETER = '#!/bin/sh\nsh "$1"\n'
+BY_OTHER_NAMES = {
+    "attached to an option": (("make", "-fbuild.mk"), "build.mk", "all:\n\t@:\n"),
+    "module attached to an option": (("python3", "-mtool"), "tool.py", "pass\n"),
+    "package of a module": (("python3", "-m", "pkg.tool"), "pkg/__init__.py", ""),
+    "interpreter of a script": (("sh", "-c", "./run"), "interpreter", INTERPRETER),
+    "interpreter behind env": (("sh", "-c", "./run-env"), "interpreter", INTERPRETER),
+}
+
+
+@requirement("agentcli:approvals:binding")
+@pytest.mark.parametrize("how", BY_OTHER_NAMES)
+def test_a_file_that_a_word_or_a_script_names_in_part_is_bound(tmp_path, how):
+    by = signing_caller(tmp_path)
+    command, name, text = BY_OTHER_NAMES[how]
+    work = tmp_path / "work"
+    write(tmp_path, "pkg/tool.py", "pass\n")
+    write(tmp_path, "run", f"#!{work}/interpreter\n:\n")
+    write(tmp_path, "run-env", "#!/usr/bin/env ./interpreter\n:\n")
+    path = write(tmp_path, name, text)
+    value = shell(*command)
+    approve(by, value)
+    path.write_text(f"{text}# other\n")
+
+    assert refused(value, "a", by).details["changed"] == [str(path)]
+
+
+@pytest.mark.parametrize(
+    "command, words",
+    [
+        (("find", ".", "-name", "*.sh", "-exec", "sh", "{}", ";"), ["{}"]),
+        (("sh", "-c", "find . -exec sh {} +"), ["{}"]),
+        (("run-parts", "./d"), ["run-parts"]),
+        (("sh", "-c", "ls d | xargs -n1 sh"), ["xargs"]),
+        (("xargs", "-a", "list", "python3"), ["xargs"]),
+        (("sh", "-c", "ls d | xargs rm"), []),
+    ],
+)
+def test_files_that_a_program_finds_while_it_runs_are_told(tmp_path, command, words):
+    assert words_of(tmp_path, shell(*command)) == words

@@ -189,7 +189,7 @@ def test_an_incomplete_payload_is_not_verified(signing):
 def test_own_keys_are_believed_last_and_said_to_be_own(tmp_path):
     (tmp_path / ".ssh").mkdir()
     path, key = written(tmp_path / ".ssh", name="id_ed25519")
-    from operable.flow.trust.keys.ssh_signatures import public_line
+    from operable.gate.signatures.ssh_signatures import public_line
 
     path.with_suffix(".pub").write_text(public_line(key.public_key()) + " me\n")
     around = Surroundings(cwd="/", environment={"HOME": str(tmp_path)})

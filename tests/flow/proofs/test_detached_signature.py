@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, padding
 
 from operable.flow.canonical import canonical_text
 from operable.flow.contracts import HandoffContext, entry
-from operable.flow.trust.keys import ssh_signatures
 from operable.flow.trust.keys.signatures import key_id
+from operable.gate.signatures import ssh_signatures
 from tests.flow.proofs.tokens import EC, ED, MANIFEST, NOW, RSA, Ledger, named, pem, verify
 from tests.flow.ssh_keys import KINDS, allowed
 from tests.requirement import requirement

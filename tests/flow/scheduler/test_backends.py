@@ -361,11 +361,9 @@ def test_a_disk_that_is_full_from_the_beginning_gets_no_half_made_store(store):
     assert os.listdir(os.path.dirname(store)) == []
 
 
-def test_names_that_no_utf_8_can_hold_are_kept_exactly(store):
-    value = manifest(shell_task(name="a\ud800b"))
-
-    apply(store, value)
-
-    assert [job["name"] for job in stored_jobs(store)] == ["a\ud800b"]
-    assert apply(store, value, adopt_by="name")["actions"][0]["action"] == "unchanged"
-    assert inspect(store, Inspection(target="operable"))["items"][0]["name"] == "a?b"
+def test_names_that_no_utf_8_can_hold_are_refused(store):
+    with pytest.raises(FlowError) as refused:
+        apply(store, manifest(shell_task(name="a\ud800b")))
+    (error,) = refused.value.details["validation"]["errors"]
+    assert error["path"] == "$.workflows[0].tasks[0].name"
+    assert not os.path.exists(store)

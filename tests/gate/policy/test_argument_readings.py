@@ -52,6 +52,11 @@ DENIED = [
     ("edit", {"path": "docs/x", "writes": {".env": "x"}}),
     ("edit", {"path": "docs/x", "edits": [{"name": ".env"}]}),
     ("edit", {"paths": ["docs/x", "secret*/a/b"]}),
+    ("edit", {"file": "prod.txt", "folder": "sub", "root": "secrets"}),
+    (
+        "edit",
+        {"root": "secrets", "a": "u", "b": "v", "c": "w", "d": "x", "folder": "sub", "file": "prod.txt"},
+    ),
     ("edit", {"path": "secret?/a/b"}),
     ("edit", {"path": "$HOME/x"}),
     ("edit", {"path": "{secrets,docs}/a/b"}),

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from operable.gate.call import CallerId, GatedCall
+from operable.gate.call import CallerId, GatedCall, SessionBounds
 from operable.gate.policy.call_policy import CallPolicy
-from operable.gate.policy.policy_file import load_policy
+from operable.gate.policy.policy_file import load_policy, rules
 from operable.kernel.errors import Fail
 from tests.gate.calls import push
 
@@ -204,3 +204,39 @@ def test_a_session_has_the_general_rules_and_those_of_every_session(tmp_path):
     )
 
     assert [rule.pattern for rule in load_policy(path).rules] == ["Bash", "Edit"]
+
+
+@pytest.mark.parametrize(
+    "own, effect",
+    [
+        ({"deny": ["execute:git push*"], "default": "allow"}, "deny"),
+        ({"ask": ["wrap/git/push"], "default": "allow"}, "ask"),
+        ({"allow": ["kind:read"]}, "deny"),  # what no rule of a session allows is denied
+        ({"allow": ["execute:git *"]}, "allow"),
+        ({"default": "ask"}, "allow"),  # there it is what is left to people anyway
+    ],
+)
+def test_a_session_that_calls_is_also_under_its_own_rules(own, effect):
+    bounds = SessionBounds(rules(**own))
+
+    found = CallPolicy().judge(push("session:ses_1", bounds=bounds))
+
+    assert (found.effect, found.table) == (effect, "built-in" if effect == "allow" else "session")
+
+
+def test_the_rules_of_a_session_take_nothing_back_that_the_file_denies(tmp_path):
+    bounds = SessionBounds(rules(default="allow"), is_confined=True)
+
+    found = policy(tmp_path, 'deny = ["wrap/git/push"]').judge(push("session:ses_1", bounds=bounds))
+
+    assert (found.effect, found.table) == ("deny", "policy")
+
+
+def test_a_call_leaves_a_sandbox_only_with_a_yes_or_a_rule_of_the_file(tmp_path):
+    call = push(
+        "session:ses_1", effect="read", bounds=SessionBounds(rules(default="allow"), is_confined=True)
+    )
+
+    found = CallPolicy().judge(call)
+    assert (found.effect, found.why) == ("ask", "it would run outside of the sandbox of its session")
+    assert policy(tmp_path, 'allow = ["wrap/git/push"]').judge(call).effect == "allow"

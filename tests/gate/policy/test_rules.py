@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from operable.gate.policy.pattern import ALLOW, ASK, DENY, parse
 from operable.gate.policy.policy_file import load_policy, policy_from, rules
-from operable.gate.policy.rules import Policy, PolicyRule
+from operable.gate.policy.rules import FULL, Policy, PolicyRule
 from operable.gate.policy.tool_call import JudgedCall
 from operable.kernel.errors import Fail
 from operable.wire.events import TOOL_KINDS
@@ -321,6 +321,22 @@ def test_autonomy_from_0_to_4_is_a_ceiling_over_every_allow():
             policy_from({"autonomy": wrong}, source="test")
 
 
+def test_what_is_allowed_in_place_of_the_default_gives_way_to_every_rule(tmp_path):
+    (tmp_path / "in").write_text("x")
+    reads = ("read:**", "search:**")
+
+    def effect(*rules, kind="read", path="in", autonomy=FULL):
+        policy = Policy(tuple(rules), ASK, autonomy=autonomy, unless=reads)
+        return policy.decide(JudgedCall("Read", kind, {"path": path}), str(tmp_path)).effect
+
+    assert effect() == ALLOW
+    assert effect(path="/etc/hosts") == effect(path="../beside") == ASK
+    assert effect(kind="edit") == effect(kind="") == ASK
+    assert effect(PolicyRule(ASK, "kind:read")) == effect(PolicyRule(ASK, "*")) == ASK
+    assert effect(PolicyRule(DENY, "*")) == DENY
+    assert effect(autonomy=0) == ASK
+
+
 COSTLY = {
     "letters": lambda size: {"data": "a" * size},
     "an address": lambda size: {"url": "a" * size},
@@ -359,3 +375,18 @@ def test_a_patch_is_not_every_file_for_a_deny_by_name(tmp_path):
 
     assert rules(allow=["*"], deny=["edit:secret*"]).decide(call, str(tmp_path)).effect == ALLOW
     assert rules(allow=["*"], deny=["edit:notes*"]).decide(call, str(tmp_path)).effect == DENY
+
+
+@pytest.mark.parametrize(
+    ("policy", "wanted"),
+    [
+        (Policy(), False),
+        (Policy(default=ALLOW), False),
+        (Policy(default=ASK), True),
+        (Policy(autonomy=1), True),
+        (rules(deny=["Bash"]), False),
+        (rules(deny=["Bash"], ask=["kind:edit"]), True),
+    ],
+)
+def test_each_way_to_leave_something_to_people_wants_answers(policy, wanted):
+    assert policy.wants_answers is wanted

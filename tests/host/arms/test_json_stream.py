@@ -2,6 +2,7 @@
 
 import json
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -93,20 +94,45 @@ def test_an_agent_without_sessions_cannot_be_resumed():
     assert happened.observed["resumable"] is False
 
 
-@pytest.mark.parametrize(
-    "ready, fields",
-    [
-        (SEED, {"input": "hello"}),
-        (NEWER, {"content": "hello"}),
-        ({**SEED, "version": "nightly"}, {"input": "hello", "content": "hello"}),
-    ],
-)
-def test_a_message_is_written_as_the_agents_version_reads_it(ready, fields):
+# Releases of the reference agent, as they say `ready`: 0.1.9 has modes, 0.1.11 reads `content`, none says its protocol.
+OLD_RELEASE: dict[str, Any] = {
+    **SEED,
+    "version": "0.1.10",
+    "capabilities": {
+        "tool_approval": True,
+        "modes": ["default", "auto_edit", "yolo"],
+        "current_mode": "default",
+    },
+}
+RELEASE = {**OLD_RELEASE, "version": "0.1.38"}
+
+
+@pytest.mark.parametrize("ready", [SEED, NEWER, OLD_RELEASE, RELEASE, {**SEED, "version": "nightly"}])
+def test_a_message_has_both_names_of_its_text_for_no_version_says_which_one_is_read(ready):
     connection = opened(ARM)
     feed(connection, ready)
+    connection.outgoing()
     connection.send(Message("hello", files=["/a.png"], message_id="m1"))
 
-    assert sent(connection) == [{"type": "message", "msg_id": "m1", "files": ["/a.png"], **fields}]
+    assert sent(connection) == [
+        {"type": "message", "msg_id": "m1", "files": ["/a.png"], "input": "hello", "content": "hello"}
+    ]
+
+
+def test_what_an_agent_can_be_told_is_decided_by_its_capabilities_and_not_by_its_version():
+    connection = talking(RELEASE, mcp_servers=[{"name": "a", "command": "x"}])
+
+    assert connection.select(model="m")
+    assert connection.ping() is True
+    assert [command["type"] for command in sent(connection)] == ["message", "set_config", "ping"]
+
+
+def test_a_major_version_that_the_host_does_not_know_is_noticed_and_the_session_opens():
+    notice, happened = feed(opened(ARM), {**NEWER, "version": "2.0.0"})
+
+    assert isinstance(notice, Notice)
+    assert (notice.code, notice.data) == ("protocol_version", {"version": "2.0.0"})
+    assert isinstance(happened, Opened)
 
 
 def test_what_must_precede_the_first_message_is_said_in_the_order_that_agents_need():
@@ -150,6 +176,7 @@ def test_what_must_precede_the_first_message_is_said_in_the_order_that_agents_ne
     "ready, options, code",
     [
         (SEED, {"mcp_servers": [{"name": "a", "command": "x"}]}, "mcp_unsupported"),
+        (OLD_RELEASE, {"mcp_servers": [{"name": "a", "command": "x"}]}, "mcp_unsupported"),
         (SEED, {"model": "m"}, "select_failed"),
         (NEWER, {"options": {"wings": 2}}, "select_failed"),
     ],
@@ -380,7 +407,7 @@ def test_an_idle_agent_is_not_stopped_because_the_reference_agent_would_exit():
     assert sent(connection) == []
 
 
-def test_the_reference_agent_exits_on_stop_and_the_turn_is_cancelled_all_the_same():
+def test_an_agent_that_exits_after_a_stop_has_cancelled_its_turn():
     connection = talking(REFERENCE)
     feed(connection, REQUEST)
     connection.cancel()
@@ -457,6 +484,18 @@ def test_usage_is_told_per_turn_also_by_agents_that_count_per_session(ready, qui
     assert [events[-1].usage for events in (first, failed, third)] == [Usage(100, 10), Usage(), second]  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize("used, first", [(Usage(100, 10), Usage(200, 20)), (None, None)])
+def test_usage_after_a_resume_is_of_the_turn_or_unknown_but_not_of_the_session(used, first):
+    connection = talking(REFERENCE, resume="a1", used=used)
+    usage = {"input_tokens": 300, "output_tokens": 30}
+    resumed = feed(connection, {"type": "stream_end", "msg_id": "m1", "usage": usage})
+    connection.send(Message("again", message_id="m2"))
+    usage = {"input_tokens": 350, "output_tokens": 35}
+    second = feed(connection, {"type": "stream_end", "msg_id": "m2", "usage": usage})
+
+    assert [events[-1].usage for events in (resumed, second)] == [first, Usage(50, 5)]  # type: ignore[union-attr]
+
+
 def test_lines_with_which_the_reference_agent_repeats_itself_are_dropped_and_others_are_notices():
     happened = feed(
         talking(REFERENCE),
@@ -509,13 +548,25 @@ def test_a_tool_that_runs_for_an_earlier_message_is_given_to_be_judged():
     assert [line["type"] for line in sent(connection)] == ["tool_deny"]
 
 
-def test_an_agent_that_invents_its_own_message_ids_is_understood():
+def test_an_agent_that_begins_a_turn_under_an_id_of_its_own_ends_it_under_that():
     happened = feed(
-        talking(), {"type": "text_delta", "text": "x", "msg_id": "zz"}, {"type": "stream_end", "msg_id": "zz"}
+        talking(),
+        {"type": "stream_start", "msg_id": "zz"},
+        {"type": "text_delta", "text": "x", "msg_id": "zz"},
+        {"type": "stream_end", "msg_id": "zz"},
     )
 
     assert text_of(happened) == "x"
     assert happened[-1] == TurnEnd("s1", COMPLETED)
+
+
+def test_the_end_of_a_stream_that_never_began_does_not_end_the_turn():
+    connection = talking()
+    (notice,) = feed(connection, {"type": "stream_end", "msg_id": "zz"})
+
+    assert isinstance(notice, Notice)
+    assert notice.code == "outside_turn"
+    assert feed(connection, {"type": "stream_end", "msg_id": "m1"}) == [TurnEnd("s1", COMPLETED)]
 
 
 def test_a_slash_command_ends_a_turn_that_never_started():

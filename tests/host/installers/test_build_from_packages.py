@@ -142,6 +142,33 @@ def test_cargo_builds_into_a_private_folder(tmp_path, monkeypatch):
     assert says(f"{where}/agent") == "agent 1.4.0"
 
 
+@pytest.mark.needs("cargo")
+@pytest.mark.timeout(300)
+def test_cargo_builds_what_is_on_no_registry_from_its_repository(tmp_path, monkeypatch):
+    source = tmp_path / "an-agent"
+    (source / "src").mkdir(parents=True)
+    (source / "Cargo.toml").write_text('[package]\nname = "an-agent"\nversion = "1.4.0"\nedition = "2021"\n')
+    (source / "Cargo.lock").write_text('version = 3\n[[package]]\nname = "an-agent"\nversion = "1.4.0"\n')
+    (source / "src" / "main.rs").write_text('fn main() { println!("agent 1.4.0"); }\n')
+    git = ["git", "-C", str(source), "-c", "user.name=x", "-c", "user.email=x@example.com"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["tag", "v1.4.0"]):
+        subprocess.run([*git, *words], check=True, timeout=60)
+    monkeypatch.setenv("CARGO_HOME", str(tmp_path / "cargo-home"))
+    if "RUSTUP_HOME" not in os.environ:  # as above
+        monkeypatch.setenv("RUSTUP_HOME", os.path.join(pwd.getpwuid(os.getuid()).pw_dir, ".rustup"))
+    package = f"git+file://{source}?tag=v1.4.0#an-agent"
+    (where,) = run(job(tmp_path, "cargo", real=True, package=package))
+    assert says(f"{where}/an-agent") == "agent 1.4.0"
+
+
+@pytest.mark.parametrize(
+    "package", ["git+http://h/x", "git+--config=x", "git+https://h/x?depth=1", "git+/tmp/x"]
+)
+def test_cargo_builds_from_no_address_that_it_would_read_as_something_else(tmp_path, package):
+    with pytest.raises(MethodFailed, match="not an address"):
+        run(job(tmp_path, "cargo", package=package))
+
+
 def test_what_comes_with_the_manifest_is_run_where_it_is(tmp_path):
     vendored = program(tmp_path / "vendor" / "agent-bin")
     assert run(job(tmp_path, "vendored", path="vendor/agent-bin")) == [str(vendored)]

@@ -161,6 +161,29 @@ def test_a_call_with_nothing_but_a_title_is_another_one_under_another_title(tmp_
     assert "its title" in other.text
 
 
+@pytest.mark.parametrize("folders", [("sub", "sub"), (None, "."), ("sub", None)])
+def test_a_link_that_the_call_itself_replaced_is_the_same_in_the_folder_that_was_told(tmp_path, folders):
+    form, later = (
+        {
+            "kind": "edit",
+            "arguments": {
+                "path": f"{tmp_path}/link",
+                "content": "x",
+                **({} if folder is None else {"cwd": folder}),
+            },
+        }
+        for folder in folders
+    )
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "link").symlink_to("target")
+    gate = gate_of(tmp_path, rules(default=ASK))
+    gate.tool_called(told(form))
+    assert ask(gate, form).allowed
+    (tmp_path / "link").unlink()
+
+    assert gate.tool_called(told(later)) is None
+
+
 def test_a_link_that_the_call_itself_removed_is_still_what_was_asked_about(tmp_path):
     (tmp_path / "link").symlink_to("target")
     gate = gate_of(tmp_path, rules(default=ASK))
@@ -199,6 +222,18 @@ def test_a_question_under_another_id_covers_only_the_call_that_it_describes(tmp_
     gate.tool_called(told({**RUN, "arguments": {"command": line}, "tool_name": "terminal"}))
 
     assert (finish(gate) is not None) is alarms
+
+
+@pytest.mark.parametrize("questions, alarms", [(2, False), (1, True)])
+def test_a_question_under_another_id_covers_one_call(tmp_path, questions, alarms):
+    gate = gate_of(tmp_path, rules(default=ASK))
+    for number in range(questions):
+        ask(gate, RUN, call_id=f"permission-{number}")
+    for call_id in ("c1", "c2"):
+        gate.tool_called(told(RUN, call_id))
+    assert finish(gate, "c1") is None
+
+    assert (finish(gate, "c2") is not None) is alarms
 
 
 @pytest.mark.parametrize(

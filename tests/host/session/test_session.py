@@ -158,7 +158,7 @@ def test_after_a_cancel_the_session_is_as_usable_as_before(tmp_path, link):
 
 def test_a_cancel_that_the_agent_ignores_ends_the_turn_for_its_sender_and_then_the_agent(tmp_path):
     async def scene():
-        spawn = scripted({"cancel": "ignore"})
+        spawn = scripted({"cancel": "ignore", "eof": "ignore"})
         async with session(tmp_path, spawn=spawn, limits=limits(cancel_grace=0.05, settle=0.05)) as talk:
             turn = talk.send(steps({"say": "x"}, {"hang": True}))
             await anext(turn)
@@ -174,6 +174,79 @@ def test_a_cancel_that_the_agent_ignores_ends_the_turn_for_its_sender_and_then_t
     assert end.reason == "cancelled"
     assert ended.code == "SESSION_ENDED"
     assert status == "error"
+
+
+# An agent that answers no stop, waits for the end of its input, and knows its session when it is started again.
+LEAVES = """
+import json, sys
+def say(**event): print(json.dumps(event), flush=True)
+resumed = sys.argv[sys.argv.index("--resume") + 1] if "--resume" in sys.argv else None
+if resumed and "{refuse}": sys.exit("no such session")
+say(type="ready", version="0.2.10", session_id="a1", capabilities={{"modes": ["default", "yolo"]}})
+for line in sys.stdin:
+    command = json.loads(line)
+    if command["type"] == "message" and command["content"] != "hang":
+        say(type="text_delta", text=f"resumed={{resumed}} mode={{globals().get('mode')}}", msg_id=command["msg_id"])
+        say(type="stream_end", msg_id=command["msg_id"])
+    elif command["type"] == "message":
+        say(type="text_delta", text="x", msg_id=command["msg_id"])
+    elif command["type"] == "set_mode":
+        mode = command["mode"]
+"""
+
+
+def leaving(refuse: str = ""):
+    def spawn(words):
+        return prepare([sys.executable, "-c", LEAVES.format(refuse=refuse), *words])
+
+    return spawn
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"limits": limits(cancel_grace=0.05)}, {"quirks": {"cancel": "leave"}}],
+    ids=["waits", "is-known"],
+)
+def test_an_agent_that_leaves_instead_of_ending_a_cancelled_turn_is_started_again_and_goes_on(
+    tmp_path, facts
+):
+    async def scene():
+        async with session(tmp_path, spawn=leaving(), **facts) as talk:
+            talk.select(mode="yolo")
+            turn = talk.send("hang")
+            await anext(turn)
+            await talk.cancel()
+            end = (await events_of(turn))[-1]
+            first = await events_of(talk.send("again"))
+            second = await talk.send("once more").result()
+            return end, first, second, talk.status, [record.event for record in read_log(talk.log.folder)]
+
+    end, first, second, status, kept = run(scene())
+
+    assert end.reason == "cancelled"
+    assert [event.text for event in first if isinstance(event, TextDelta)] == ["resumed=a1 mode=yolo"]
+    assert [event.code for event in kept if isinstance(event, Notice)].count("agent_restarted") == 1
+    assert second.ok
+    assert status == "running"
+
+
+def test_an_agent_that_cannot_be_started_again_after_a_cancel_ends_the_session_with_the_message_that_waited(
+    tmp_path,
+):
+    async def scene():
+        async with session(tmp_path, spawn=leaving("refuse"), limits=limits(cancel_grace=0.05)) as talk:
+            turn = talk.send("hang")
+            await anext(turn)
+            await talk.cancel()
+            found = await events_of(talk.send("again"))
+            with pytest.raises(Fail) as ended:
+                talk.send("once more")
+            return found[-1], ended.value
+
+    end, ended = run(scene())
+
+    assert end.reason == "error"
+    assert ended.code == "SESSION_ENDED"
 
 
 def test_a_message_after_an_unanswered_cancel_waits_until_the_agent_is_at_rest(tmp_path):
@@ -457,6 +530,39 @@ def test_close_ends_an_agent_that_ignores_everything_and_may_be_called_twice(tmp
     assert talk.status == "killed"
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_an_agent_that_did_not_answer_a_cancel_is_not_waited_for_at_the_end_of_its_input(tmp_path):
+    async def scene():
+        patience = {"limits": limits(cancel_grace=0.01, settle=1000.0), "eof_grace": 1000.0}
+        async with session(tmp_path, {"cancel": "ignore", "eof": "ignore"}, **patience) as talk:
+            turn = talk.send(steps({"say": "x"}, {"hang": True}))
+            await anext(turn)
+            await talk.cancel()
+            async with asyncio.timeout(200):
+                await talk.close()
+            return talk.status
+
+    assert run(scene()) == "killed"
+
+
+def test_a_reader_that_is_behind_gets_the_last_events_of_a_turn_that_is_over(tmp_path):
+    async def scene():
+        async with session(tmp_path) as talk:
+            turn = talk.send(steps({"flood": 1000, "size": 5}, {"error": "boom"}))
+            early = turn.skip()
+            await turn.over.wait()
+            left_out = turn.skip()
+            seen = await events_of(turn)
+            return early, left_out, seen, turn.skip()
+
+    early, left_out, seen, late = run(scene())
+
+    assert (early, late) == (0, 0)
+    assert left_out > 800
+    assert len(seen) == 100
+    assert [event.error.message for event in seen if isinstance(event, AgentError)] == ["boom"]
+    assert isinstance(seen[-1], TurnEnd)
 
 
 def test_readers_elsewhere_see_the_end_of_the_session(tmp_path):

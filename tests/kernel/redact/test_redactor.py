@@ -59,6 +59,8 @@ def test_the_value_of_a_secret_flag_is_masked_and_the_flag_stays(flag, secret):
         (["sh", "-c", "x --token abc; y"], ["sh", "-c", "x --token [redacted]; y"]),
         (["mysql", "-psecret", "db"], ["mysql", "-p[redacted]", "db"]),
         (["sshpass", "-p", "secret", "ssh"], ["sshpass", "-p", "[redacted]", "ssh"]),
+        (["redis-cli", "-a", "secret", "ping"], ["redis-cli", "-a", "[redacted]", "ping"]),
+        (["unzip", "-Psecret", "-p", "a.zip"], ["unzip", "-P[redacted]", "-p", "a.zip"]),
         (["outline", "search", "--monkey", "x", "author=me", "a=b=c"], ["outline", "search", "--monkey", "x", "author=me", "a=b=c"]),
         ([], []),
         (["", "-", "--", "="], ["", "-", "--", "="]),

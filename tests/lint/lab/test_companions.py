@@ -108,6 +108,20 @@ def test_a_program_that_a_command_names_runs_beside_that_command_only(tmp_path: 
     assert "beside /usr/bin/python3 -IS" in served_too.command_line
 
 
+def test_what_a_program_of_one_command_made_before_a_call_is_no_effect_of_the_call(tmp_path: Path):
+    script = shell(tmp_path, "echo '{\"type\":\"note\",\"files\":\"'$(ls | tr '\\n' ' ')'\"}'")
+    state, beside = Invocation(("state",)), (("sh", "-c", "touch made; echo"),)
+
+    with laboratory(script, Profile(tool=ToolProfile(timeout=60.0))) as lab:
+        lab.prepare((), state)
+        with lab.room() as room:
+            untouched = room.effect(Invocation(("look",)))[1]
+        with lab.room() as room:
+            made = room.effect(Invocation(("look",), beside=beside))[1]
+
+    assert (untouched, made) == ((), ())
+
+
 # A tool in one line of the shell, and a program beside it.
 
 

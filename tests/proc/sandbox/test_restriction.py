@@ -382,3 +382,23 @@ def test_a_machine_without_it_is_told(monkeypatch):
     monkeypatch.setattr(sys, "platform", "darwin")
     assert "darwin" in (restriction.missing(ALL) or "")
     assert restriction.missing(frozenset()) is None
+
+
+def test_a_program_that_is_asked_its_state_changes_nothing_and_keeps_the_network(tmp_path):
+    (tmp_path / "file").write_text("kept")
+    command = restriction.without_changes(prepare([sys.executable, "-c", CHANGES], cwd=str(tmp_path)))
+    shown = output(command, timeout=200).stdout.decode()
+
+    assert restriction.keeps_changes() is None
+    assert "unlink refused True" in shown
+    assert "open refused True" in shown
+    assert (sorted(os.listdir(tmp_path)), (tmp_path / "file").read_text()) == (["file"], "kept")
+    connected = prepare([sys.executable, "-c", "import socket; socket.socket(); print('open')"])
+    assert output(restriction.without_changes(connected), timeout=200).stdout == b"open\n"
+
+
+def test_where_the_kernel_takes_nothing_away_the_program_keeps_its_rights_and_that_is_said(monkeypatch):
+    monkeypatch.setattr(landlock, "version", lambda: 0)
+    command = prepare(["true"])
+    assert restriction.keeps_changes() is not None
+    assert restriction.without_changes(command) is command

@@ -273,3 +273,12 @@ def test_the_status_of_a_program_that_was_started_is_its_own(script, status, tre
     command = sandbox("bubblewrap").wrap(prepare(["sh", "-c", script]), Confinement(cwd="/"))
 
     assert output(command._replace(tree=tree)).status == status
+
+
+def test_a_confinement_that_says_nothing_else_ends_with_its_owner():
+    def words(**options):
+        confinement = Confinement(cwd="/tmp", root="system", **options)
+        return sandbox("bubblewrap").wrap(prepare(["true"]), confinement).argv
+
+    assert "--die-with-parent" in words()
+    assert "--die-with-parent" not in words(outlive=True)

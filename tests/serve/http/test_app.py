@@ -54,7 +54,24 @@ def test_every_answer_has_the_security_headers(daemon):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "127.0.0.1.evil.example", "", "[::1", "127.0.0.1@evil.example"]
+    "host",
+    [
+        *(
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "",
+            "[::1",
+            "127.0.0.1@evil.example",
+            "evil.example@127.0.0.1",
+        ),
+        *(
+            "127.0.0.1:80.evil.example",
+            "127.0.0.1:80,evil.example",
+            "127.0.0.1:x",
+            "127.0.0.1/x",
+            "127.0.0.1 x",
+        ),
+    ],
 )
 def test_another_host_is_refused(daemon, host):
     answer = daemon.admin.get("/sessions", headers={"Host": host})

@@ -29,6 +29,7 @@ class Served:
         self.log = SessionLog(str(folder))
         self.feeds = Feeds()
         self.encoded = 0
+        self.status = b""
         self.writers = []
 
     def encode(self, records):
@@ -36,7 +37,7 @@ class Served:
         return TypedMessages().encode(records)
 
     async def app(self, scope, receive, send):
-        feed = self.feeds.feed("log", lambda: OwnLog(self.log), self)
+        feed = self.feeds.feed("log", lambda: OwnLog(self.log), self, lambda: self.status)
         await EventStream(self.feeds, "log", feed, int(scope["path"][1:]))(scope, receive, send)
 
     async def reader(self, after=0, *, buffer=None):
@@ -171,7 +172,8 @@ def test_a_status_comes_behind_the_events_before_it(tmp_path):
             await those.until(lambda: those.feeds.count == 2)
             those.log.append(texts(20_000))
             await asyncio.sleep(0)
-            those.feeds.announce("log", message("status", {"status": "exited"}))
+            those.status = message("status", {"status": "exited"})
+            those.feeds.renew("log")
             for reader, _ in readers:
                 data = bytearray()
                 while b"event: status" not in data[-20_000:]:
@@ -179,6 +181,26 @@ def test_a_status_comes_behind_the_events_before_it(tmp_path):
                 assert data.index(b"event: status") > data.index(b"id: 20000\n")
 
     asyncio.run(run())
+
+
+def test_a_reader_gets_the_status_first_and_the_last_one_at_the_end(tmp_path):
+    async def run():
+        async with served(tmp_path) as those:
+            those.status = message("status", {"status": "running"})
+            those.log.append(texts(3))
+            reader, _ = await those.reader()
+            await those.until(lambda: those.feeds.count == 1)
+            those.feeds.renew("log")  # nothing has changed
+            those.status = message("status", {"status": "exited"})
+            those.log.close()
+            return await reader.readuntil(b"0\r\n\r\n")
+
+    data = asyncio.run(run())
+    assert re.findall(rb"^(?:event: status\ndata: (.*)|event: (text-delta))$", data, re.MULTILINE) == [
+        (b'{"status":"running"}', b""),
+        *[(b"", b"text-delta")] * 3,
+        (b'{"status":"exited"}', b""),
+    ]
 
 
 def test_more_readers_than_allowed_are_refused():

@@ -1,10 +1,12 @@
 """The catalog, calls under the gate, audit, policy, flows and figures, over HTTP."""
 
 import json
+import sys
 
 import pytest
 
-from tests.serve.daemon import until
+from tests.serve.daemon import serving, until
+from tests.serve.test_mcp import AWKWARD
 
 
 @pytest.mark.needs("git")
@@ -91,3 +93,26 @@ def test_kept_lint_reports_are_listed(daemon):
     reports = daemon.admin.get("/lint").json["reports"]
     assert "wrap git" in [each["tool"] for each in reports]
     assert "pass" in json.dumps(reports)
+
+
+def test_words_of_a_tool_without_a_schema_are_as_bad_as_the_command_that_they_reach(tmp_path):
+    home = tmp_path / "home"
+    tools = home / "config" / "tools"
+    tools.mkdir(parents=True)
+    program = AWKWARD.replace("{python}", sys.executable)
+    (tools / "awkward").write_text(program.replace("words =", "SCHEMAS = {'item': None}\nwords ="))
+    (tools / "awkward").chmod(0o755)
+    rules = home / "config" / "policy.toml"
+    rules.write_text("ask_timeout = 0.2")
+    with serving(home) as daemon:
+
+        def call(*words):
+            return daemon.admin(
+                "POST", "/catalog/tool/awkward/item/call", {"arguments": {"arguments": words}}
+            )
+
+        refused = call("remove", "--confirm")
+        assert (refused.status, refused.code) == (403, "CALL_UNANSWERED")
+        rules.write_text('default = "allow"\ndeny = ["tool/awkward/item/remove"]')
+        assert call("--quick", "remove").code == "CALL_DENIED"
+        assert call("list").json["ok"] is True

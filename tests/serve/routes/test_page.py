@@ -3,12 +3,13 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from operable.serve import catalog
 from tests.cli.drive import operable
-from tests.serve.daemon import Client
+from tests.serve.daemon import Client, write_session
 
 WEB = Path(catalog.__file__).parent / "web"
 FILES = sorted(
@@ -24,18 +25,61 @@ def test_a_browser_without_a_login_is_told_how_to_get_one(daemon):
     assert b"csrf" not in answer.data
 
 
-def test_the_frame_carries_what_requests_that_change_something_send(daemon):
+def framed(page: bytes) -> dict[str, Any]:
+    """What the frame of the page carries."""
+    data = re.search(rb'id="data">(.*?)</script>', page)
+    assert data is not None
+    return json.loads(data[1])  # type: ignore[no-any-return]
+
+
+def test_the_frame_carries_what_the_first_view_shows_and_what_requests_send(daemon):
     client, headers = daemon.browser()
+    write_session(daemon, "ses_hostile", [], label="</script><script>alert(1)</script>")
 
     frame = client.get("/", headers={"Cookie": headers["Cookie"]})
 
-    data = re.search(rb'id="data">(.*?)</script>', frame.data)
-    assert data is not None
-    assert json.loads(data[1]) == {
-        "csrf": headers["X-Operable-CSRF"],
-        "scopes": ["admin", "approve", "prompt", "read"],
-    }
+    data = framed(frame.data)
+    assert data["csrf"] == headers["X-Operable-CSRF"]
+    assert data["scopes"] == ["admin", "approve", "prompt", "read"]
+    assert data["approvals"] == client.get("/approvals", headers=headers).json["approvals"]
+    shown = client.get("/sessions", headers=headers).json["sessions"]
+    assert data["sessions"] == shown
+    assert "</script><script>alert(1)</script>" in [each["label"] for each in shown]
+    assert b"<script>alert" not in frame.data
     assert frame.headers["cache-control"] == "no-store"
+
+
+def test_the_stream_goes_on_where_the_frame_was_made(daemon):
+    client, headers = daemon.browser()
+    cursor = framed(client.get("/", headers={"Cookie": headers["Cookie"]}).data)["cursor"]
+    write_session(daemon, "ses_later", [])
+
+    with daemon.admin.stream(f"/events?after={cursor}") as stream:
+        while (message := stream.message()).event != "session" or message.data["id"] != "ses_later":
+            pass
+
+    assert int(message.id) > cursor
+
+
+def test_every_module_is_named_in_the_frame_so_that_all_are_loaded_at_once(daemon):
+    client, headers = daemon.browser()
+
+    frame = client.get("/", headers=headers).data.decode()
+
+    named = set(re.findall(r'<link rel="modulepreload" href="/web/v-[0-9a-f]{16}/([^"]+)">', frame))
+    assert named == {name for name in FILES if name.endswith(".js")}
+
+
+def test_a_browser_keeps_the_files_of_a_version_and_no_others(daemon):
+    client, headers = daemon.browser()
+    (version,) = set(re.findall(r'"/web/(v-[0-9a-f]{16})/', client.get("/", headers=headers).data.decode()))
+
+    kept = client.get(f"/web/{version}/app.js", headers=headers)
+    older = client.get("/web/v-0000000000000000/app.js", headers=headers)
+
+    assert "immutable" in kept.headers["cache-control"]
+    assert (older.status, older.headers["cache-control"]) == (200, "no-cache")
+    assert kept.data == older.data == (WEB / "app.js").read_bytes()
 
 
 def test_every_file_of_the_page_is_served_and_every_import_is_a_file(daemon):
@@ -48,9 +92,10 @@ def test_every_file_of_the_page_is_served_and_every_import_is_a_file(daemon):
         for found in re.findall(r'from "(\.[^"]+)"', answer.data.decode()):
             assert ((WEB / name).parent / found).resolve().is_file(), (name, found)
     frame = client.get("/", headers=headers).data.decode()
-    linked = re.findall(r'(?:href|src)="/web/([^"]+)"', frame)
-    assert set(linked) <= set(FILES)
-    assert {name for name in FILES if name.endswith(".css")} <= set(linked)
+    linked = re.findall(r'(?:href|src)="/web/v-[0-9a-f]{16}/([^"]+)"', frame)
+    assert set(linked) <= {*FILES, "style.css"}
+    styles = client.get("/web/style.css", headers=headers).data
+    assert len(styles) == sum((WEB / name).stat().st_size for name in FILES if name.endswith(".css"))
 
 
 def test_the_page_has_no_inline_script_and_nothing_from_elsewhere():
@@ -73,6 +118,8 @@ def test_the_page_has_no_inline_script_and_nothing_from_elsewhere():
         "/web/..%2fapp.py",
         "/web/",
         "/web/jsconfig.json",
+        "/web/v-0000000000000000/../app.py",
+        "/web/v-0000000000000000/jsconfig.json",
         "/web/x%00.js",
     ],
 )

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from operable.serve.http.route import all_routes
 from tests.host.scene import steps
 from tests.serve.daemon import Client, descendants, is_alive, serving, until, write_agent
 from tests.tool.drive import LIMIT
@@ -60,6 +61,8 @@ def test_a_session_is_started_prompted_followed_and_ended(daemon, work):
     assert daemon.admin("DELETE", path).code == "SESSION_RUNNING"
     assert daemon.admin("POST", f"{path}/kill").json == {"ok": True, "id": view["id"]}
     assert until(lambda: daemon.admin.get(path).json["state"] in ("ended", "failed"))
+    again = daemon.admin("POST", f"{path}/kill")
+    assert (again.status, again.json) == (200, {"ok": True, "id": view["id"]})  # as it was wanted
     assert daemon.admin("POST", f"{path}/prompt", {"prompt": "x"}).code == "SESSION_ENDED"
     assert daemon.admin("DELETE", path).status == 200
     assert daemon.admin.get(path).status == 404
@@ -78,10 +81,65 @@ def test_an_overlapping_prompt_is_refused_queued_or_interrupts(daemon, work):
     assert daemon.admin("POST", f"{path}/interrupt").json["wasBusy"] is False
 
 
+def test_prompts_that_wait_are_listed_and_can_be_taken_back(daemon, work):
+    session_id = start(daemon, work, prompt=steps({"hang": True}))["id"]
+    path = f"/sessions/{session_id}"
+    until(lambda: daemon.admin.get(path).json["state"] == "working")
+    ids = [
+        daemon.admin("POST", f"{path}/prompt", {"prompt": steps({"say": word}), "queue": True}).json["queued"]
+        for word in ("first", "second")
+    ]
+    listed = daemon.admin.get(f"{path}/queue").json["prompts"]
+    assert [(each["id"], each["text"]) for each in listed] == [
+        (ids[0], steps({"say": "first"})),
+        (ids[1], steps({"say": "second"})),
+    ]
+    reader = daemon.token("queue-reader", "read")
+    assert reader.get(f"{path}/queue").status == 200
+    assert reader("DELETE", f"{path}/queue/{ids[1]}").status == 403
+
+    assert daemon.admin("DELETE", f"{path}/queue/{ids[1]}").json["id"] == ids[1]
+    assert daemon.admin("DELETE", f"{path}/queue/{ids[1]}").code == "NO_SUCH_PROMPT"
+    daemon.admin("POST", f"{path}/interrupt")
+    until(lambda: daemon.admin.get(path).json["lastLine"] == "first")
+    assert daemon.admin.get(f"{path}/queue").json == {"prompts": []}
+    daemon.admin("POST", f"{path}/kill")
+    until(lambda: daemon.admin.get(path).json["state"] in ("ended", "failed"))
+    assert daemon.admin("DELETE", f"{path}/queue/{ids[0]}").code == "SESSION_ENDED"
+
+
+def test_a_stream_says_each_change_of_state_when_it_comes(daemon, work):
+    session_id = start(daemon, work)["id"]
+    path = f"/sessions/{session_id}"
+    with daemon.admin.stream(f"{path}/stream?typed=1") as stream:
+
+        def state():
+            return stream.until("status")[-1].data
+
+        assert state() == {"status": "running", "state": "idle"}
+        daemon.admin("POST", f"{path}/prompt", {"prompt": steps(ASK, {"say": "done"})})
+        assert state()["state"] == "working"
+        assert state()["state"] == "needs_you"
+        (question,) = until(lambda: waiting(daemon, session_id))
+        answer = {"allowed": False, "digest": question["digest"]}
+        assert daemon.admin("POST", f"/approvals/{question['id']}/answer", answer).status == 200
+        assert state()["state"] == "working"
+        assert state()["state"] == "idle"
+        daemon.admin("POST", f"{path}/kill")
+        last = state()
+        while last["status"] == "running":
+            last = state()
+        assert last == {"status": "killed", "state": "ended"}
+        assert b"event:" not in stream.rest()
+
+
 def test_a_question_is_answered_once_for_what_was_shown(daemon, work):
     session_id = start(daemon, work, prompt=steps(ASK, {"say": "done"}))["id"]
     (question,) = until(lambda: waiting(daemon, session_id))
     assert question["command"] == "ls"
+    assert (
+        question["expiresAt"] - question["askedAt"] > 86_000_000
+    )  # milliseconds: a person may come back tomorrow
     assert daemon.admin.get(f"/sessions/{session_id}").json["state"] == "needs_you"
     path = f"/approvals/{question['id']}/answer"
     reader = daemon.token(f"reader-{session_id}", "read")
@@ -146,6 +204,12 @@ def test_a_session_acts_as_itself_and_never_as_root(daemon, work):
     assert session("POST", "/tokens", {"name": "x", "scopes": ["admin"]}).code == "SCOPE_MISSING"
     daemon.admin("POST", f"/sessions/{view['id']}/kill")
     until(lambda: session.get("/sessions").status == 401)
+
+
+def test_an_agent_that_is_not_installed_is_501_with_the_code_of_the_standard(daemon, work):
+    refused = daemon.admin("POST", "/sessions/agent", {"adapter": "goose", "cwd": work})
+    documented = next(route for route in all_routes() if route.operation_id == "spawnSession").errors
+    assert (refused.status, (refused.code,)) == (501, documented[501])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from operable.gate.policy.policy_file import rules
 from operable.kernel.errors import Fail
 from operable.serve.session.delegation import Delegator, allowed_targets, is_below, refusal
-from operable.serve.session.spawn import TOKEN_VARIABLE, SpawnRequest
+from operable.serve.session.spawn import TOKEN_VARIABLE, SpawnRequest, kept_request
 from tests.host.agents import calls
 from tests.serve.session.scene import registry, run, until
 
@@ -127,6 +127,32 @@ def test_a_lead_starts_its_worker_with_the_credential_that_only_it_has(tmp_path)
     assert len(calls(tmp_path / "bin")) == 2  # no process was made for what was refused
     assert gone is None
     assert ended.status == "killed"  # with the session that started it
+
+
+def test_a_nested_session_that_is_resumed_keeps_the_rules_and_the_confinement_of_its_parent(tmp_path):
+    agent(tmp_path, "lead", delegates_to=["worker"])
+    agent(tmp_path, "worker")
+    policy = tmp_path / "policy.toml"
+    policy.write_text('deny = ["Bash"]\n')
+
+    async def scene():
+        async with registry(tmp_path, manifest={"continuation": TRANSCRIPT}) as sessions:
+            lead = await sessions.spawn(SpawnRequest(agent="lead", policy=str(policy), sandbox="none"))
+            with pytest.raises(Fail) as problem:
+                await sessions.spawn(SpawnRequest(agent="worker", recover="transcript"), caller=lead.id)
+            assert problem.value.details["aip_code"] == "delegation_denied"
+            child = await sessions.spawn(SpawnRequest(agent="worker"), caller=lead.id)
+            await sessions.kill(lead.id)
+            again = await sessions.resume(child.id)
+            kept = [kept_request(sessions.homes.session(each.id).folder) for each in (child, again)]
+            return kept, sessions._live[again.id].options.policy
+
+    kept, rules = run(scene())
+    assert [(each.policy, each.sandbox) for each in kept] == [(str(policy), "none")] * 2
+    assert [rule.pattern for rule in rules.rules] == ["Bash"]
+
+
+TRANSCRIPT = {"default": "none", "supported": ["none", "transcript"]}
 
 
 def test_an_agent_that_edits_its_own_list_gains_nothing(tmp_path):

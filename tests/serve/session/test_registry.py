@@ -4,9 +4,13 @@ import asyncio
 
 import pytest
 
+from operable.host import define_agent_cli
+from operable.host.session.context import Limits
+from operable.host.start.options import StartOptions
 from operable.kernel.errors import Fail
-from operable.serve.session.spawn import SpawnRequest
+from operable.serve.session.spawn import SpawnRequest, with_patience
 from operable.wire.events import TextDelta, TurnEnd
+from tests.host.agents import manifest
 from tests.host.scene import steps
 from tests.serve.session.scene import registry, run, until
 
@@ -42,6 +46,22 @@ def test_a_session_begins_idle_and_a_prompt_makes_it_work_until_its_turn_ends(tm
     assert view.last_line == "You said: one"
     assert view.turns == 1
     assert view.status == "running"
+
+
+@pytest.mark.parametrize(
+    "session, seconds",
+    [
+        ({"mode": "persistent", "idle_timeout_ms": 600_000}, 3600.0),
+        ({"mode": "persistent", "idle_timeout_ms": 7_200_000}, 7200.0),
+        ({"mode": "ephemeral"}, None),
+    ],
+)
+def test_an_unused_session_stays_for_an_hour_or_as_long_as_its_manifest_says(tmp_path, session, seconds):
+    handle = define_agent_cli(manifest(tmp_path, session=session))
+    given = with_patience(handle, StartOptions(str(tmp_path)))
+    assert given.limits.idle == seconds
+    chosen = StartOptions(str(tmp_path), limits=Limits(idle=5.0))
+    assert with_patience(handle, chosen) == chosen
 
 
 def test_a_reader_gets_every_event_and_ends_with_the_session(tmp_path):

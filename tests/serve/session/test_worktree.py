@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from operable.kernel.errors import Fail
-from operable.serve.session.worktree import is_clean, list_worktrees, make_worktree, remove_worktree
+from operable.serve.session.worktree import (
+    is_clean,
+    list_worktrees,
+    make_worktree,
+    remove_worktree,
+    undo_worktree,
+)
 
 pytestmark = pytest.mark.needs("git")
 
@@ -100,3 +106,15 @@ def test_a_folder_without_a_repository_says_so(tmp_path):
     with pytest.raises(Fail) as refused:
         make_worktree(str(tmp_path), str(tmp_path / "trees"), "ses_1", True)
     assert refused.value.code == "NOT_A_REPOSITORY"
+
+
+def test_what_was_made_for_a_session_that_did_not_start_is_taken_back(tmp_path, repository):
+    tree = make_worktree(str(repository), str(tmp_path / "trees"), "ses_1", "feature")
+    undo_worktree(tree, str(repository))
+    assert not os.path.exists(tree.path)
+    assert "feature" not in git(repository, "branch")
+
+    tree = make_worktree(str(repository), str(tmp_path / "trees"), "ses_2", "feature")
+    Path(tree.path, "new.txt").write_text("of the agent")
+    undo_worktree(tree, str(repository))
+    assert Path(tree.path, "new.txt").exists()

@@ -121,7 +121,7 @@ Options:
   --ratio NUMBER      (default 0.5)
   --tag a|b…
   --quiet
-  --no-cache          remember for the next time
+  --[no-]cache        remember for the next time (default: yes)
   --password TEXT
 
 Standard options:
@@ -361,7 +361,9 @@ def test_a_word_with_which_commands_begin_has_help(words):
     assert asked.stdout.startswith(b"Usage: operable wrap COMMAND ")
     assert b"\n       operable wrap TOOL [COMMAND]" in asked.stdout
     shown = [line.split()[:2] for line in asked.stdout.decode().splitlines() if line.startswith("  wrap ")]
-    assert shown == [["wrap", name] for name in ("doctor", "list", "shim", "show", "verify")]
+    assert shown == [
+        ["wrap", name] for name in ("add", "doctor", "list", "remove", "shim", "show", "update", "verify")
+    ]
 
 
 def test_the_help_of_a_tool_shows_what_else_may_follow_such_a_word():

@@ -238,7 +238,7 @@ KINDS: list[tuple[Any, list[Any], list[Any]]] = [
     ("list[int]", [[], [1]], [["a"], [None], 1]),
     ("list[int | None] | None", [None, [None, 1]], [["a"]]),
     ("list", [[1, "a", None]], [{}]),
-    ("dict[str, int]", [{}, {"a": "b"}], [[]]),
+    ("dict[str, int]", [{}, {"a": 1}], [[], {"a": "b"}]),
     ("Any", [None, 1, [], {}], []),
     ("Any | None", [None, 1], []),
     ("Literal['a', 1]", ["a", 1], ["b", None]),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from operable.tool.human.cells import table_cell
 from tests.requirement import requirement
 from tests.tool.drive import LIMIT, SAMPLE, Outcome, command_line, run, running, terminal
 
@@ -271,7 +272,7 @@ def test_an_unbounded_command_shows_each_result_at_once_and_says_why_it_ended():
 
 def test_a_page_says_how_to_go_on():
     outcome = people("count", "--times", "9", "--limit", "2")
-    cursor = re.search(r"there is more: --cursor (\S+)", outcome.stderr)
+    cursor = re.search(r"shown, more with --cursor (\S+)", outcome.stderr)
     assert cursor is not None
     assert people("count", "--times", "9", "--cursor", cursor[1]).stdout.split()[2] == b"3"
 
@@ -371,3 +372,69 @@ def test_running_text_is_shown_as_it_comes_and_is_not_counted(tmp_path):
         "aoi:meta",
         "aoi:summary",
     ]
+
+
+def test_a_service_that_ends_says_so_and_counts_nothing(tmp_path):
+    script = tmp_path / "service.py"
+    script.write_text(
+        "from operable.tool import Context, Event, Tool\n"
+        "tool = Tool('service', version='1', schema_name='x')\n"
+        "class Served(Event):\n"
+        "    name: str\n"
+        "@tool.command(limit=None)\n"
+        "def serve(*, names: str = '', context: Context):\n"
+        "    'Serve.'\n"
+        "    for name in names.split():\n"
+        "        yield Served(name=name)\n"
+        "    context.conclude(message='Stopped.')\n"
+        "tool.main()\n"
+    )
+
+    def said(*words):
+        command = [sys.executable, str(script), "serve", *words]
+        return subprocess.run(command, capture_output=True, timeout=LIMIT, check=True, text=True).stderr
+
+    assert said() == "Stopped.\n"
+    assert said("--names", "a b") == "2 in all\nStopped.\n"
+
+
+def test_what_follows_running_text_begins_on_a_line_of_its_own(tmp_path):
+    script = tmp_path / "mixed.py"
+    script.write_text(
+        "from operable.tool import Context, Tool\n"
+        "tool = Tool('mixed', version='1', schema_name='x')\n"
+        "@tool.command()\n"
+        "def table(*, context: Context):\n"
+        "    'Text, then a row.'\n"
+        "    context.show('no line end')\n"
+        "    yield {'type': 'row', 'x': 1}\n"
+        "@tool.command()\n"
+        "def word(*, context: Context):\n"
+        "    'Text, then a closing word.'\n"
+        "    context.show('no line end')\n"
+        "    context.conclude(message='Done.')\n"
+        "tool.main()\n"
+    )
+
+    assert people("table", tool=script).stdout.decode() == "no line end\nX\n1\n"
+    outcome = people("word", tool=script)
+    assert (outcome.stdout.decode(), outcome.stderr) == ("no line end\n", "Done.\n")
+
+
+@pytest.mark.parametrize(
+    "value, shown",
+    [
+        (["npm", "brew"], "npm, brew"),
+        ([], ""),
+        ({"kind": "session", "ref": "ses_1"}, "kind=session ref=ses_1"),
+        ({"command": "ls safe=yes"}, 'command="ls safe=yes"'),  # not to be taken for two values
+        (["a, b", "c"], '"a, b", c'),
+        ({"files": ["a"]}, '{"files":["a"]}'),
+        ([True, None, 2], "true, null, 2"),
+        (True, "True"),
+        (None, ""),
+        ("a\nb\x1b", "a b·"),
+    ],
+)
+def test_a_simple_value_in_a_table_is_no_json(value, shown):
+    assert table_cell(value) == shown

@@ -1,8 +1,8 @@
-"""Tables on a terminal: whatever is too wide goes on below, and nothing of it is lost."""
+"""Tables on a terminal: lists are cut, a few rows lose nothing, and words are whole in both."""
 
 import pytest
 
-from operable.tool.human.rich import LONGEST, RichScreen
+from operable.tool.human.rich import LIST, LONGEST, RichScreen
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 
@@ -97,3 +97,46 @@ def test_a_word_that_is_too_long_for_any_line_is_left_to_the_terminal_to_wrap(sh
 
 def test_the_whole_of_a_document_in_a_cell_is_left_to_machine_mode(shown):
     assert shown(80, (["content"], [["x" * LONGEST * 50]], True)) == [f"CONTENT  {'x' * LONGEST}…", ""]
+
+
+def test_a_list_has_one_line_a_row_and_only_sentences_are_cut(shown):
+    rows = [
+        [f"doc_{number}_0123456789", "a sentence that goes on and on " * 3, "open"] for number in range(LIST)
+    ]
+
+    lines = shown(60, (["id", "about", "state"], rows, True))
+
+    assert len(lines) == LIST + 1
+    assert all(len(line) <= 60 for line in lines)
+    assert all(f"doc_{number}_0123456789  a sentence that" in lines[number + 1] for number in range(LIST))
+    assert all("…  open" in line for line in lines[1:])
+
+
+def test_columns_without_room_are_named_below(monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "50")
+    screen = RichScreen(plain=True)
+
+    screen.table(["id", "digest", "about"], [["x" * 30, DIGEST, "words of a sentence"]] * LIST, header=True)
+    screen.end()
+
+    shown = capsys.readouterr()
+    assert "sha256" not in shown.out
+    assert "no room for: digest, about; a wider terminal or --output jsonl shows them" in shown.err
+
+
+def test_a_list_that_has_no_room_for_its_first_column_is_records(shown):
+    lines = shown(20, (["id", "about"], [["x" * 30, "a word"]] * LIST, True))
+
+    assert lines[0] == "ID     " + "x" * 30
+    assert lines.count("ABOUT  a word") == LIST
+
+
+def test_what_continues_a_list_is_cut_too(shown):
+    long, short = [["a", "words " * 30]] * LIST, [["b", "words " * 30]]
+
+    lines = shown(60, (["id", "about"], long, True), (["id", "about"], short, False))
+
+    assert len(lines) == LIST + 2
+    assert lines[-1].startswith("b")
+    assert lines[-1].endswith("…")

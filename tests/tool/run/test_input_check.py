@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from operable.tool.discovery.schema import input_schema
 from operable.tool.kinds import Stream
 from operable.tool.records import Input, Record
-from operable.tool.run.intake import build
 from operable.tool.tool import Tool
+from operable.tool.values.builder import build
 from tests.requirement import requirement
 
 

@@ -89,7 +89,7 @@ def test_long_words_are_repeated_in_short():
         (["shlef"], "did you mean notes shelf?"),
         (["shlef", "list"], "did you mean notes shelf?"),
         (["--vresion"], "did you mean --version?"),
-        (["-V"], "notes --help"),
+        (["-W"], "notes --help"),
         (["help", "serch"], "did you mean notes search?"),
         (["zzzzzz"], "notes --help"),
         (["capabilites"], "did you mean notes capabilities?"),
@@ -129,6 +129,6 @@ def test_a_missing_command_is_answered_with_all_of_them():
 
 
 def test_surplus_operands_are_counted():
-    refused: Any = unexpected_operands(search, ["a", "b", "c"])
+    refused: Any = unexpected_operands(search, ["a", "b", "c"], [])
 
     assert refused.message == "search does not take 'a' and 2 more: too many operands"

@@ -22,7 +22,40 @@ CALLS = (
     ["ls-files"],
     ["branch"],
     ["tag"],
-    ["stash"],
+    ["stash", "list"],
+    ["stash", "push", "--dry-run"],
+    ["stash", "push", "--include-untracked", "--dry-run"],
+    ["stash", "apply", "--dry-run"],
+    ["stash", "pop", "--dry-run"],
+    ["stash", "drop", "--dry-run"],
+    ["show", "HEAD:poem.txt"],
+    ["show", ":poem.txt"],
+    ["show", "HEAD:"],
+    ["worktree", "list"],
+    ["worktree", "add", "near", "--dry-run"],
+    ["worktree", "remove", "wt", "--dry-run"],
+    ["switch", "old", "--dry-run"],
+    ["switch", "new", "--create", "--dry-run"],
+    ["restore", "poem.txt", "--dry-run"],
+    ["restore", "poem.txt", "--source", "HEAD~1", "--dry-run"],
+    ["unstage", "staged.txt", "--dry-run"],
+    ["merge", "side", "--dry-run"],
+    ["merge", "conflicting", "--dry-run"],
+    ["merge-abort", "--dry-run"],
+    ["rebase", "side", "--dry-run"],
+    ["rebase-abort", "--dry-run"],
+    *(
+        ["fetch", remote, "--prune", "--tags", "--dry-run"]
+        for remote in ("origin", "near", "helped", "shell", "away", "mixed")
+    ),
+    ["fetch", "near", "main", "--dry-run"],
+    *(
+        ["pull", remote, "main", "--dry-run"]
+        for remote in ("origin", "near", "helped", "shell", "away", "mixed")
+    ),
+    ["pull", "--dry-run"],
+    ["clone", "./far.git", "copy", "--dry-run"],
+    ["clone", "ext::./trap", "copy", "--dry-run"],
     ["add", "poem.txt", "--dry-run"],
     ["add", ".", "--dry-run"],
     ["commit", "m", "--all", "--dry-run"],
@@ -43,7 +76,10 @@ RAW = (
     ["git", "push", "--dry-run", "origin", "main"],
 )
 # These answer although the filters are required and the text converter fails.
-FINE = ("status", "diff", "log", "show", "blame", "ls-files", "branch", "tag", "stash", "add", "commit")
+FINE = (
+    *("status", "diff", "log", "show", "blame", "ls-files", "branch", "tag", "stash", "add", "commit"),
+    *("worktree", "switch", "restore", "unstage", "merge", "rebase"),
+)
 
 
 def _git(scene: Scene, *words: str, cwd: str = ".") -> None:
@@ -69,7 +105,9 @@ def lay(scene: Scene) -> None:
     _git(scene, "tag", "v1")
     scene.write("poem.txt", "stashed\n")
     _git(scene, "stash", "-q")
+    _branches(scene)
     _git(scene, "init", "-q", "--bare", "far.git")
+    _git(scene, "push", "-q", "./far.git", "main")
     trap = scene.script()
     scene.write(".gitattributes", "* filter=evil diff=evil merge=evil\n")
     scene.write(".git/info/attributes", "* filter=evil diff=evil\n")
@@ -98,6 +136,14 @@ def lay(scene: Scene) -> None:
         "log.showSignature": "true",
         "commit.gpgSign": "true",
         "push.gpgSign": "if-asked",
+        "merge.evil.driver": trap,
+        "merge.tool": trap,
+        "sequence.editor": trap,
+        "branch.main.remote": "near",
+        "branch.main.merge": "refs/heads/main",
+        "remote.near.fetch": "+refs/heads/*:refs/remotes/near/*",
+        "remote.near.uploadpack": trap,
+        "remote.near.proxy": "http://127.0.0.1:9",
         "credential.helper": f"!{trap}",
         "protocol.ext.allow": "always",
         "protocol.allow": "always",
@@ -123,7 +169,25 @@ def lay(scene: Scene) -> None:
     for url in ("./far.git", f"http://127.0.0.1:{scene.port}/x.git"):
         _git(scene, "config", "--add", "remote.mixed.url", url)
     scene.write("poem.txt", "one\ntwo\nthree\n")
+    scene.write("new.txt", "new\n")
     scene.env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+
+
+def _branches(scene: Scene) -> None:
+    """Two to merge, an older one, another work tree, and something that is staged."""
+    _git(scene, "branch", "old", "HEAD~1")
+    for name, file in (("side", "side.txt"), ("conflicting", "poem.txt")):
+        _git(scene, "switch", "-q", "-c", name, "main")
+        scene.write(file, f"{name}\n")
+        _git(scene, "add", file)
+        _git(scene, "commit", "-q", "-m", name)
+    _git(scene, "switch", "-q", "main")
+    scene.write("poem.txt", "one\ntwo\nfour\n")
+    _git(scene, "add", "poem.txt")
+    _git(scene, "commit", "-q", "-m", "on")
+    _git(scene, "worktree", "add", "-q", "wt", "old")
+    scene.write("staged.txt", "staged\n")
+    _git(scene, "add", "staged.txt")
 
 
 def lay_negotiation(scene: Scene) -> None:

@@ -9,9 +9,13 @@ CALLS = (
     ["view", "."],
     ["view", "git+file:///nowhere"],
     ["pack", "--dry-run"],
+    ["run", "prepare", "--dry-run"],
+    ["test", "--dry-run"],
 )
 RAW = (["npm", "pack", "--dry-run", "--silent"],)
-SCRIPTS = "preinstall install postinstall prepare prepack postpack prepublishOnly preversion".split()
+SCRIPTS = (
+    "preinstall install postinstall prepare prepack postpack prepublishOnly preversion pretest test".split()
+)
 
 
 def lay(scene: Scene) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp_types import ResourceLink, ToolAnnotations
+from pydantic import BaseModel
 
 server = MCPServer("Test Server", version="1.2.3")
 
@@ -15,6 +16,17 @@ server = MCPServer("Test Server", version="1.2.3")
 def add(a: int, b: int = 2, limit: int = 0) -> int:
     """Add numbers."""
     return a + b + limit
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def census(people: list[Person], tags: list[str] | None = None) -> str:
+    """Count people."""
+    return ", ".join(f"{each.name} {each.age}" for each in people) + "; " + " ".join(tags or [])
 
 
 @server.tool(annotations=ToolAnnotations(read_only_hint=True))

@@ -34,6 +34,16 @@ def bridged(*words, server=SERVER):
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.fixture(autouse=True)
+def believed(tmp_path_factory, monkeypatch):
+    """A user who believes what the server of these tests says of its tools."""
+    home = tmp_path_factory.mktemp("home")
+    (home / "config").mkdir()
+    (home / "config" / "wrap.toml").write_text(f"[mcp.{json.dumps(SERVER)}]\nhints = true\n")
+    monkeypatch.setenv("OPERABLE_HOME", str(home))
+    return home
+
+
 def machine(*words):
     return bridged(*words, "--output", "jsonl")
 
@@ -49,6 +59,28 @@ def test_its_tools_are_commands_with_a_schema_and_capabilities():
     ) == (True, True)
     schema = json.loads(bridged("input-schema", "--command", "add", "--output", "json").stdout)
     assert {"a", "b", "arg-limit", "arguments-json"} <= set(schema["properties"])
+
+
+def test_a_server_that_calls_its_tools_read_only_is_not_believed(believed, tmp_path):
+    (believed / "config" / "wrap.toml").unlink()
+    said = json.loads(bridged("capabilities", "--output", "json").stdout)
+    (add,) = [each for each in said["commands"] if each["name"] == "add"]
+    assert (add["read_only"], add["destructive"], add["requires_confirm"]) == (False, True, True)
+    assert machine("add", "--a", "40").error["code"] == "CONFIRMATION_REQUIRED"
+    assert machine("add", "--a", "40", "--confirm").of("mcp_result")[0]["structured"] == {"result": 42}
+
+
+@pytest.mark.parametrize("value", ["1", '"yes"'])
+def test_hints_that_are_neither_believed_nor_not_are_refused(believed, value):
+    (believed / "config" / "wrap.toml").write_text(f"[mcp.{json.dumps(SERVER)}]\nhints = {value}\n")
+    assert machine("add", "--a", "40").error["code"] == "WRAP_SETTINGS_INVALID"
+
+
+def test_an_array_of_objects_arrives_as_objects():
+    words = ["--people", '{"name": "Ada", "age": 36}', "--people", '{"name": "Bo", "age": 5}']
+    outcome = machine("census", *words, "--tags", "a", "--tags", "b")
+    assert outcome.of("mcp_result")[0]["structured"] == {"result": "Ada 36, Bo 5; a b"}
+    assert machine("census", "--people", "Ada").error["code"] == "INVALID_VALUE"
 
 
 def test_a_call_gives_a_judged_stream():
@@ -133,7 +165,9 @@ def test_a_server_gets_the_variables_that_its_user_allows_it_and_their_secrets_s
         monkeypatch.setenv(name, "hunter2-hunter2")
     (tmp_path / "config").mkdir()
     table = f"[mcp.{json.dumps(SERVER)}]"
-    (tmp_path / "config" / "wrap.toml").write_text(f'{table}\nenv = ["SOME_TOKEN", "SOME_WORD"]\n')
+    (tmp_path / "config" / "wrap.toml").write_text(
+        f'{table}\nhints = true\nenv = ["SOME_TOKEN", "SOME_WORD"]\n'
+    )
 
     def text(name):
         return machine("variable", "--name", name).of("mcp_content")[0]["text"]
@@ -237,7 +271,7 @@ def test_an_answer_that_the_sdk_cannot_read_is_mended_or_an_error_and_never_wait
     (tmp_path / "raw.py").write_text(RAW)
     server = shlex.join([sys.executable, str(tmp_path / "raw.py"), answer])
 
-    done = bridged("t", "--output", "jsonl", "--timeout", "100", server=server)
+    done = bridged("t", "--confirm", "--output", "jsonl", "--timeout", "100", server=server)
 
     if says is None:
         assert done.of("mcp_content")[0]["text"] == "half \ufffd"
@@ -320,6 +354,6 @@ def test_a_flag_that_is_not_given_is_left_to_the_server(tmp_path, words, arrives
     (tmp_path / "echo.py").write_text(_ECHO)
     server = shlex.join([sys.executable, str(tmp_path / "echo.py")])
 
-    done = bridged("deploy", *words, "--output", "jsonl", server=server)
+    done = bridged("deploy", "--confirm", *words, "--output", "jsonl", server=server)
 
     assert json.loads(done.of("mcp_content")[0]["text"]) == arrives

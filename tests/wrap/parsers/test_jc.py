@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.absent import HIDDEN
 from tests.wrap.drive import Made
 
 PRELUDE = '#!/bin/sh\n[ "$1" = --version ] && { echo 1.0; exit; }\n'
@@ -101,9 +102,9 @@ def test_a_parser_that_there_is_not_is_a_mistake_of_the_wrapper(tmp_path):
 
 def test_without_jc_it_says_what_to_install(tmp_path):
     (tmp_path / "shadow").mkdir()
-    (tmp_path / "shadow" / "jc.py").write_text("raise ImportError('not here')\n")
+    (tmp_path / "shadow" / "sitecustomize.py").write_text(HIDDEN.format(modules=["jc"]))
 
     done = made(tmp_path, "id", f"echo '{IDENTITY}'\n").go(env={"PYTHONPATH": str(tmp_path / "shadow")})
 
     assert (done.error["category"], done.error["code"]) == ("config", "EXTRA_MISSING")
-    assert "operable[wrap]" in done.error["hint"]
+    assert "operable[jc]" in done.error["hint"]

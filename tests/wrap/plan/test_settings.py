@@ -192,9 +192,9 @@ def test_a_mistake_for_one_wrapper_does_not_concern_another(settings):
 def test_a_server_is_known_by_the_words_that_start_it(settings):
     settings('[mcp."npx -y \'some server\'"]\nenv = ["A"]\n[mcp."npx other"]\nenv = ["B"]\n')
 
-    assert allowed_to_server(["npx", "-y", "some server"]) == ["A"]
-    assert allowed_to_server(["npx", "-y", "some server", "--more"]) == []
-    assert allowed_to_server(["npx"]) == []
+    assert allowed_to_server(["npx", "-y", "some server"]) == (["A"], False)
+    assert allowed_to_server(["npx", "-y", "some server", "--more"]) == ([], False)
+    assert allowed_to_server(["npx"]) == ([], False)
 
 
 @pytest.mark.parametrize("text", ["mcp = 3\n", '[mcp."it\'s"]\nenv = []\n', '[mcp.npx]\nenv = ["*"]\n'])

@@ -230,3 +230,27 @@ def test_without_a_whole_document_nothing_is_an_answer(project, prints, status):
     done = npm(project, "ls", env=stand_in(project, "npm", prints=prints, status=status))
 
     assert (done.summary["ok"], done.error["code"]) == (False, "UPSTREAM_INCOMPLETE")
+
+
+def test_a_script_has_a_verdict_and_its_output_is_kept(project):
+    scripts = {
+        "pregood": "echo before",
+        "good": "echo fine",
+        "bad": "echo broken >&2; exit 3",
+        "test": "echo tested",
+    }
+    write(project / "package.json", name="tiny", version="1.0.0", scripts=scripts)
+
+    plan = npm(project, "run", "good", "--dry-run")
+    done = npm(project, "run", "good", "--", "--more")
+    bad = npm(project, "run", "bad")
+    tested = npm(project, "test")
+    missing = npm(project, "run", "nowhere")
+
+    assert [event["target"] for event in plan.of("aoi:plan")] == ["pregood", "good"]
+    assert "before" in done.results[0]["output"]
+    assert "fine --more" in done.results[0]["output"]
+    assert (bad.results[0]["exit"], bad.error["code"], bad.summary["ok"]) == (3, "RUN_FAILED", False)
+    assert "broken" in bad.results[0]["diagnostics"]
+    assert "tested" in tested.results[0]["output"]
+    assert (missing.error["category"], missing.error["code"]) == ("not_found", "SCRIPT_NOT_FOUND")

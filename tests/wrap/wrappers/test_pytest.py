@@ -55,7 +55,7 @@ def test_each_test_is_told_and_failures_make_it_partial(tmp_path):
         ("test_good", "call", "passed"),
         ("test_bad", "call", "failed"),
         ("test_skipped", "setup", "skipped"),
-        ("test_expected", "call", "skipped"),
+        ("test_expected", "call", "xfailed"),
         ("test_error", "setup", "failed"),
     ]  # fmt: skip
     good, bad, skipped, expected, error = done.of("test")
@@ -64,11 +64,12 @@ def test_each_test_is_told_and_failures_make_it_partial(tmp_path):
     assert bad["message"].startswith("assert [1, 2] == [1, 3]")
     assert (bad["file"], bad["line"]) == ("test_it.py", 10)
     assert (skipped["message"], expected["wasxfail"]) == ("Skipped: not now", "known")
+    assert (skipped["outcome"], expected["outcome"]) == ("skipped", "xfailed")
     assert "no setup" in error["message"]
     assert [event["message"] for event in done.of("python_warning")] == ["careful"]
     assert (done.error["category"], done.error["code"]) == ("partial", "TESTS_FAILED")
     assert (done.summary["ok"], done.summary["partial"]) == (False, True)
-    assert done.summary["tests"] == {"passed": 1, "failed": 2, "skipped": 2}
+    assert done.summary["tests"] == {"passed": 1, "failed": 2, "skipped": 1, "xfailed": 1}
     assert done.summary["upstream"] == {"program": "pytest", "exit": 1, "meaning": "tests_failed"}
 
 

@@ -23,6 +23,7 @@ FRAMEWORK: dict[str, Any] = {
     "aoi:error": {"category": TEXT, "code": TEXT, "message": TEXT, "retryable": FLAG},
     "aoi:plan": {"action": TEXT},
     "aoi:heartbeat": {},
+    "aoi:check": {"name": TEXT, "ok": FLAG, "severity": TEXT, "detail": TEXT},
 }
 DOMAIN: dict[str, Any] = {
     "entry": {"id": TEXT, "title": TEXT},
@@ -39,6 +40,17 @@ REQUIRED = {
 OPTIONS = {
     "schema-version": {"type": "string", "x-cli": "--schema-version"},
     "api-token": {"type": "string", "x-cli": "--api-token"},
+    "timeout": {"type": "number", "minimum": 0, "x-cli": "--timeout"},
+    "debug": {"type": "boolean", "x-cli": "--debug"},
+    "no-color": {"type": "boolean", "x-cli": "--no-color"},
+}
+# What `import` reads, line by line (section 12.1).
+ITEM = {
+    "$schema": DRAFT,
+    "type": "object",
+    "properties": {"title": TEXT, "id": TEXT, "type": TEXT},
+    "required": ["title"],
+    "additionalProperties": False,
 }
 LIMIT = {"type": "integer", "minimum": 1, "x-cli": "--limit"}
 
@@ -82,9 +94,14 @@ def capabilities() -> dict[str, Any]:
         "aoi_versions": ["0.2"],
         "outputs": ["jsonl"],
         "schemas": [{"name": "com.example.notes.events", "versions": ["1.0.0"], "default": "1.0.0"}],
-        "exit_codes": {"usage": 64, "validation": 65, "not_found": 65, "conflict": 65},
+        "exit_codes": {
+            "usage": 64,
+            **dict.fromkeys(("validation", "not_found", "conflict", "config", "timeout", "io"), 65),
+        },
         "commands": [
             _command("list", "entry", bounded=True, supports_limit=True, supports_cursor=True),
+            _command("get", "entry"),
+            _command("doctor", "aoi:check"),
             _command("create", "created", "aoi:plan", **mutating),
             _command(
                 "delete",
@@ -113,12 +130,12 @@ def capabilities() -> dict[str, Any]:
 def inputs() -> dict[str, Any]:
     title = {"type": "string", "x-cli": "TITLE"}
     name = {"type": "string", "x-cli": "ID"}
-    source = {"type": "string", "x-cli": "--input-jsonl"}
     arguments: dict[str, tuple[dict[str, Any], list[str]]] = {
         "list": ({"limit": LIMIT, "cursor": {"type": "string", "x-cli": "--cursor"}}, []),
+        "get": ({"id": name}, ["id"]),
+        "doctor": ({}, []),
         "create": ({"title": title}, ["title"]),
         "delete": ({"id": name}, ["id"]),
-        "import": ({"input-jsonl": source}, []),
         "watch": ({}, []),
     }
     return {
@@ -130,8 +147,11 @@ def inputs() -> dict[str, Any]:
             "additionalProperties": False,
         }
         for command, (properties, required) in arguments.items()
-    }
+    } | {"import": ITEM}
 
 
-def contract() -> dict[str, Any]:
-    return {"schema": schema(), "capabilities": capabilities(), "inputs": inputs()}
+def contract(*names: str) -> dict[str, Any]:
+    """All three documents; of these commands, when some are named."""
+    found = capabilities()
+    found["commands"] = [entry for entry in found["commands"] if not names or entry["name"] in names]
+    return {"schema": schema(), "capabilities": found, "inputs": inputs()}

@@ -102,6 +102,13 @@ def listed(cwd: str | None) -> list[StoredSession]:
     return [each for each in Sessions(sessions_folder()).listing() if wanted is None or each.cwd == wanted]
 
 
+def forget(session_id: str) -> None:
+    try:
+        Sessions(sessions_folder()).remove(session_id)
+    except Fail as problem:
+        raise refusal(problem) from problem
+
+
 def workspace(cwd: str) -> str:
     if not os.path.isabs(cwd) or not os.path.isdir(cwd):
         raise RequestError.invalid_params({"message": f"cwd is not an absolute path of a folder: {cwd}"})

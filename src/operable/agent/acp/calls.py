@@ -4,7 +4,8 @@ A call is shown before it runs, so that the user sees what they allow: an edit a
 write as the file before and after. What it gave is added when it has ended.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 import acp
@@ -33,41 +34,14 @@ from operable.agent.session.history import (
     media_type_of,
 )
 from operable.agent.tool import presentation
-from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.kernel.data_class import dataclass
 from operable.wire import json_stream as protocol
+from operable.wire.events import PlanEntry
 
 Content = ContentToolCallContent | FileEditToolCallContent | TerminalToolCallContent
 
 
 _OURS = ("[notice]", "[history]")  # words of the agent to the model, not of the user
-
-
-PLAN = "UpdatePlan"
-_STATUSES = ("pending", "in_progress", "completed")
-_PRIORITIES = ("high", "medium", "low")
-_MOST_ENTRIES = 100  # entries; users do not read a longer plan
-_SCHEMA: Mapping[str, Any] = {
-    "type": "object",
-    "properties": {
-        "entries": {
-            "type": "array",
-            "maxItems": _MOST_ENTRIES,
-            "items": {
-                "type": "object",
-                "properties": {
-                    "content": {"type": "string"},
-                    "status": {"enum": list(_STATUSES)},
-                    "priority": {"enum": list(_PRIORITIES)},
-                },
-                "required": ["content", "status"],
-                "additionalProperties": False,
-            },
-        }
-    },
-    "required": ["entries"],
-    "additionalProperties": False,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +55,8 @@ class Shown:
     arguments: Any
     locations: list[ToolCallLocation]
     content: list[Content]
+    agent: str | None = None
+    server: str | None = None
 
     def start(self) -> ToolCallStart:
         started = acp.start_tool_call(
@@ -109,8 +85,10 @@ class Shown:
         )
 
     def _meta(self) -> dict[str, Any]:
-        """The protocol has no member for the name of a tool, by which hosts have their rules."""
-        return {"operable": {"toolName": self.name}}
+        """The protocol has no member for the name of a tool, by which hosts have their rules, and none for its owner."""
+        owner = {"agent": self.agent, "mcpServer": self.server}
+        named = {name: value for name, value in owner.items() if value is not None}
+        return {"operable": {"toolName": self.name, **named}}
 
 
 def shown(
@@ -130,6 +108,13 @@ def shown(
     )
 
 
+def shown_tool(call_id: str, tool: protocol.FrameTool, workspace: str) -> Shown:
+    """The same, of a call as an event carries it."""
+    described = f"{tool.agent}: {tool.description}" if tool.agent and tool.description else tool.description
+    call = shown(call_id, tool.name, tool.args, workspace, category=tool.category, description=described)
+    return replace(call, agent=tool.agent, server=tool.server)
+
+
 def running(call_id: str) -> ToolCallProgress:
     return acp.update_tool_call(call_id, status="in_progress")
 
@@ -141,17 +126,20 @@ def ended(result: protocol.ToolResultFrame) -> ToolCallProgress:
     if ok and result.output_type == "diff":
         content = None
     elif ok and result.output_type == "image":
-        content = [acp.tool_content(_image(result.output))]
+        content = [acp.tool_content(_image(result.output, result.metadata))]
         return acp.update_tool_call(result.call_id, status="completed", content=content)
     return acp.update_tool_call(
-        result.call_id, status="completed" if ok else "failed", content=content, raw_output=result.output
+        result.call_id,
+        status="completed" if ok else "failed",
+        content=content,
+        raw_output=_raw(result.output),
     )
 
 
 def refused(call_id: str, reason: str) -> ToolCallProgress:
     """A call that was denied, or withdrawn when the turn was cancelled."""
     return acp.update_tool_call(
-        call_id, status="failed", content=[acp.tool_content(acp.text_block(reason))], raw_output=reason
+        call_id, status="failed", content=[acp.tool_content(acp.text_block(reason))], raw_output=_raw(reason)
     )
 
 
@@ -171,13 +159,22 @@ def replayed(call: Shown, output: ToolOutputBlock | None) -> ToolCallStart:
         content=content or None,
         locations=call.locations or None,
         raw_input=call.arguments,
-        raw_output=output.text if output is not None else None,
+        raw_output=_raw(output.text) if output is not None else None,
     )
 
 
-def _image(data: str) -> Any:
+def _raw(output: str) -> dict[str, Any]:
+    """Clients read an object here; some drop the whole update for a text."""
+    return {"output": output}
+
+
+def _image(data: str, metadata: Any) -> Any:
     import base64
     import binascii
+
+    known = metadata.get("media_type") if isinstance(metadata, Mapping) else None
+    if isinstance(known, str):
+        return acp.image_block(data, known)
 
     try:
         head = base64.b64decode(data[:64])
@@ -227,51 +224,15 @@ def _outputs(turns: Sequence[HistoryTurn]) -> dict[str, ToolOutputBlock]:
     }
 
 
-# UpdatePlan: the tool by which the model shows a client what it is going to do; ACP shows it as a list beside the
-# chat.
-#
-# Offered in ACP sessions alone, because no other client has a place for it. It changes nothing, so it is never asked
-# about.
-
-
-def plan_ability(show: Callable[[AgentPlanUpdate], None]) -> Ability:
-    """The tool; `show` sends the plan to the client, and returns when it is sent."""
-
-    def run(arguments: Mapping[str, Any], _scene: Scene) -> AbilityOutcome:
-        plan = _plan(arguments)
-        if isinstance(plan, str):
-            return AbilityOutcome(plan, ok=False)
-        show(plan)
-        return AbilityOutcome("The plan is shown.")
-
-    return Ability(
-        name=PLAN,
-        category="info",
-        description=(
-            "Show the user your plan for a task of several steps, and again whenever a step has begun or ended. "
-            "Give the whole plan each time."
-        ),
-        schema=_SCHEMA,
-        run=run,
-        describe=lambda _arguments: "Update the plan",
-        cap=1000,
-    )
-
-
-def _plan(arguments: Mapping[str, Any]) -> AgentPlanUpdate | str:
-    """The plan, or what is wrong with it."""
-    entries = arguments.get("entries")
-    if not isinstance(entries, list) or len(entries) > _MOST_ENTRIES:
-        return f"UpdatePlan needs entries: a list of at most {_MOST_ENTRIES}"
-    found = []
-    for entry in entries:
-        given = entry if isinstance(entry, dict) else {}
-        content, status, priority = given.get("content"), given.get("status"), given.get("priority", "medium")
-        if not isinstance(content, str) or status not in _STATUSES or priority not in _PRIORITIES:
-            return f"Each entry has content (text) and status ({', '.join(_STATUSES)})"
-        found.append(
+def plan_update(entries: Sequence[PlanEntry]) -> AgentPlanUpdate:
+    """A plan, which ACP shows as a list beside the chat."""
+    return acp.update_plan(
+        [
             acp.plan_entry(
-                content, priority=cast("PlanEntryPriority", priority), status=cast("PlanEntryStatus", status)
+                entry.content,
+                priority=cast("PlanEntryPriority", entry.priority),
+                status=cast("PlanEntryStatus", entry.status),
             )
-        )
-    return acp.update_plan(found)
+            for entry in entries
+        ]
+    )

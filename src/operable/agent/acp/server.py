@@ -9,7 +9,6 @@ the variables, and refuses to begin a session with the error that editors know f
 """
 
 import asyncio
-import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -17,12 +16,11 @@ from typing import Any
 
 import acp
 from acp import RequestError, schema
-from acp.agent.connection import AgentSideConnection
 
 from operable import __version__
 from operable.agent.acp import answers, content
 from operable.agent.acp.session import AcpSession
-from operable.agent.acp.transport import LineTransport
+from operable.agent.acp.transport import serve
 from operable.agent.assembly import assemble
 from operable.agent.options import KEYS, choose_provider
 from operable.agent.places import new_session_id, sessions_folder
@@ -31,35 +29,16 @@ from operable.agent.session.history import HistoryTurn
 from operable.agent.session.store import Sessions
 from operable.agent.tool.permissions import MODES
 from operable.kernel import catalogue
-from operable.kernel.errors import EX_SIGPIPE, Fail
+from operable.kernel.errors import Fail
 
 _PAGE = 50  # sessions in one answer
 
 
 def serve_acp(options: Mapping[str, Any], environment: Mapping[str, str], stdout: int) -> int:
     """Until stdin ends, a signal comes, or stdout is closed; the exit status."""
-    return asyncio.run(_serve(dict(options), environment, stdout))
-
-
-async def _serve(options: dict[str, Any], environment: Mapping[str, str], stdout: int) -> int:
-    transport = LineTransport(0, stdout)
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, transport.end)
-    agent = AcpMethods(options, environment, transport.post)
-    connection = AgentSideConnection(
-        agent,  # type: ignore[arg-type]  # it has all methods but those that it does not offer
-        transport,
-        listening=False,
-        use_unstable_protocol=True,
+    return asyncio.run(
+        serve(lambda transport: AcpMethods(dict(options), environment, transport.post), 0, stdout)
     )
-    try:
-        await connection.listen()
-    finally:
-        transport.end()
-        await agent.leave()
-        await connection.close()
-    return EX_SIGPIPE if transport.gone else 0
 
 
 class AcpMethods:
@@ -92,6 +71,7 @@ class AcpMethods:
             resume=schema.SessionResumeCapabilities() if kept else None,
             fork=schema.SessionForkCapabilities(),
             close=schema.SessionCloseCapabilities(),
+            delete=schema.SessionDeleteCapabilities() if kept else None,
         )
         capabilities = schema.AgentCapabilities(
             load_session=kept,
@@ -170,6 +150,20 @@ class AcpMethods:
         del self._sessions[session_id]
         await session.leave()
         return schema.CloseSessionResponse()
+
+    async def ext_method(self, name: str, params: dict[str, Any]) -> schema.DeleteSessionResponse:
+        """Called for what the SDK has no route for (`transport.routed`)."""
+        if name != "session/delete" or self._options.get("no_session"):
+            raise RequestError.method_not_found(name)
+        return await self._delete_session(schema.DeleteSessionRequest.model_validate(params).session_id)
+
+    async def _delete_session(self, session_id: str) -> schema.DeleteSessionResponse:
+        """One that is open here is closed first; one that is not there is deleted already."""
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            await session.leave()
+        await asyncio.to_thread(answers.forget, session_id)
+        return schema.DeleteSessionResponse()
 
     async def set_session_mode(
         self, session_id: str, mode_id: str, **_: Any

@@ -27,13 +27,13 @@ from acp.schema import (
 
 from operable.agent.acp import calls
 from operable.agent.acp import content as acp_content
-from operable.agent.acp.calls import PLAN, plan_ability
 from operable.agent.loop.round import STOPPED
 from operable.agent.loop.run import AgentRun
 from operable.agent.session.conversation import SessionConversation
 from operable.agent.session.history import Block, TextBlock
 from operable.agent.tool import presentation
 from operable.agent.tool.mcp import McpServers
+from operable.agent.tool.plan import offer_plan
 from operable.wire import json_stream as protocol
 from operable.wire.jsonrpc import notification
 
@@ -78,11 +78,11 @@ class AcpSession:
         self._servers = McpServers(
             conversation.toolbox, self._heard_server, conversation.workspace, conversation.known
         )
+        self._servers.taken = frozenset(conversation.project.servers)
         self._failures: list[
             str
         ] = []  # of servers; reported with the next prompt, when the client knows the session
-        conversation.toolbox[PLAN] = plan_ability(self._tell)
-        conversation.desk.permissions.tools.add(PLAN)
+        offer_plan(conversation, lambda entries: self._tell(calls.plan_update(entries)))
 
     def add_servers(self, servers: Iterable[protocol.AddMcpServerFrame]) -> None:
         for server in servers:
@@ -164,7 +164,7 @@ class AcpSession:
         update = UsageUpdate(
             session_update="usage_update",
             used=conversation.window_used,
-            size=conversation.provider.context_window(conversation.tuning.model),
+            size=conversation.window,
             cost=None if cost is None else Cost(amount=cost, currency="USD"),
         )
         await self._client.session_update(self.id, update)
@@ -196,11 +196,11 @@ class AcpSession:
                 self._say("agent_thought_chunk", text)
             case protocol.ToolRequestFrame():
                 self._request(event)
-            case protocol.ToolRunningFrame(call_id=call_id, tool_name=name):
-                self._introduce(call_id, name)
+            case protocol.ToolRunningFrame(call_id=call_id, tool_name=name, tool=tool):
+                self._introduce(call_id, tool or protocol.FrameTool(name=name))
                 self._tell(calls.running(call_id))
-            case protocol.ToolResultFrame(call_id=call_id, tool_name=name):
-                self._introduce(call_id, name)
+            case protocol.ToolResultFrame(call_id=call_id, tool_name=name, tool=tool):
+                self._introduce(call_id, tool or protocol.FrameTool(name=name))
                 self._tell(calls.ended(event))
             case protocol.ToolCancelledFrame(call_id=call_id, reason=reason):
                 if call_id in self._reported:
@@ -212,26 +212,18 @@ class AcpSession:
 
     def _request(self, event: protocol.ToolRequestFrame) -> None:
         tool = event.tool
-        call = calls.shown(
-            event.call_id,
-            tool.name,
-            tool.args,
-            self.conversation.workspace,
-            category=tool.category,
-            description=tool.description,
-        )
+        call = calls.shown_tool(event.call_id, tool, self.conversation.workspace)
         self._reported.add(event.call_id)
         self._tell(call.start())
         options = self._options(tool)
         self._loop.call_soon_threadsafe(self._begin_ask, call, options)
 
-    def _introduce(self, call_id: str, name: str) -> None:
+    def _introduce(self, call_id: str, tool: protocol.FrameTool) -> None:
         """Show the client a call that needed no approval."""
         if call_id in self._reported:
             return
         self._reported.add(call_id)
-        use = presentation.use_of(self.conversation, call_id, name)
-        self._tell(calls.shown_use(self.conversation, use).start())
+        self._tell(calls.shown_tool(call_id, tool, self.conversation.workspace).start())
 
     def _options(self, tool: protocol.FrameTool) -> list[PermissionOption]:
         """`always` only where it would be remembered."""

@@ -8,12 +8,16 @@ writer, but a cancel is still read.
 
 import asyncio
 import queue
+import signal
 import threading
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
 import msgspec
+from acp.agent.connection import AgentSideConnection
 
 from operable.agent.standard_streams import CommandLines, LineOutlet
+from operable.kernel.errors import EX_SIGPIPE
 from operable.kernel.json import json_line
 from operable.wire.jsonrpc import error_response
 from operable.wire.lines import LineTooLong
@@ -23,8 +27,60 @@ _PARSE_ERROR, _INVALID_REQUEST = -32700, -32600
 # After the last line, so long may the answers to earlier ones take. A turn is not waited for: no client listens to it
 # any more.
 _LAST_ANSWERS = 5.0
+_NOTIFICATIONS = frozenset({"session/cancel"})
+# Requests of the protocol that the SDK has types for and no route: they come in as extensions (`ext_method`).
+_UNROUTED = {"session/delete": "_session/delete"}
 _TURN = "session/prompt"
 _Sent = tuple[bytes, "asyncio.Future[None] | None"]  # None: posted
+
+
+class Methods(Protocol):
+    """The methods of the protocol, called by the SDK."""
+
+    async def leave(self) -> None:
+        """The end of the process."""
+
+
+class EditorTransport(Protocol):
+    """What messages come and go on: a transport of the SDK, and an end of its reading."""
+
+    async def receive(self) -> dict[str, Any] | None:
+        """The next message; None at the end."""
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Send a message."""
+
+    async def close(self) -> None:
+        """Send nothing more."""
+
+    def end(self) -> None:
+        """Read no more."""
+
+
+async def serve(methods_of: "Callable[[LineTransport], Methods]", stdin: int, stdout: int) -> int:
+    """Serve one editor until the input ends, a signal comes, or the editor no longer reads; return the exit status."""
+    transport = LineTransport(stdin, stdout)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, transport.end)
+    await converse(methods_of(transport), transport)
+    return EX_SIGPIPE if transport.gone else 0
+
+
+async def converse(methods: Methods, transport: "EditorTransport") -> None:
+    """Answer one editor until its transport ends."""
+    connection = AgentSideConnection(
+        methods,  # type: ignore[arg-type]  # it has all methods except those that it does not offer
+        transport,
+        listening=False,
+        use_unstable_protocol=True,
+    )
+    try:
+        await connection.listen()
+    finally:
+        transport.end()
+        await methods.leave()
+        await connection.close()
 
 
 class LineTransport:
@@ -56,11 +112,13 @@ class LineTransport:
 
     async def receive(self) -> dict[str, Any] | None:
         while (line := await self._inbox.get()) is not None:
-            message, error = _message(line)
+            message, error = checked_message(line)
             if message is not None:
+                if is_foreign(message):
+                    continue
                 if message.get("id") is not None and message.get("method", _TURN) != _TURN:
                     self._asked.add(message["id"])
-                return message
+                return routed(message)
             await self.send(error_response(None, error))
         await self._last_answers()
         return None
@@ -78,7 +136,7 @@ class LineTransport:
     async def send(self, message: dict[str, Any]) -> None:
         """Returns when it is written; output without a reader is dropped."""
         sent: asyncio.Future[None] = self._loop.create_future()
-        self._outbox.put((json_line(_modest(message), other=str), sent))
+        self._outbox.put((json_line(without_parameters(message), other=str), sent))
         await sent
         if "method" not in message:
             self._asked.discard(message.get("id"))
@@ -117,12 +175,26 @@ class LineTransport:
                 self._loop.call_soon_threadsafe(_settle, sent)
 
 
+def is_foreign(message: dict[str, Any]) -> bool:
+    """A notification that this agent does not know: it has no answer, and the SDK would log a traceback about it."""
+    method = message.get("method")
+    if method is None or "id" in message:
+        return False
+    return method not in _NOTIFICATIONS and not method.startswith("_")
+
+
+def routed(message: dict[str, Any]) -> dict[str, Any]:
+    """The message under a name that the SDK has a route for."""
+    method = message.get("method")
+    return {**message, "method": _UNROUTED[method]} if method in _UNROUTED else message
+
+
 def _settle(sent: "asyncio.Future[None]") -> None:
     if not sent.done():
         sent.set_result(None)
 
 
-def _message(line: bytes | LineTooLong) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+def checked_message(line: bytes | LineTooLong) -> tuple[dict[str, Any] | None, dict[str, Any]]:
     """The message on this line, or the error that it is answered with."""
     if isinstance(line, LineTooLong):
         return None, _error(_INVALID_REQUEST, f"A message has at most {line.limit} bytes")
@@ -145,7 +217,7 @@ def _error(code: int, message: str) -> dict[str, Any]:
     return {"code": code, "message": message}
 
 
-def _modest(message: dict[str, Any]) -> dict[str, Any]:
+def without_parameters(message: dict[str, Any]) -> dict[str, Any]:
     """Complaints about parameters without the parameters: they may contain keys of MCP servers."""
     error = message.get("error")
     data = error.get("data") if isinstance(error, dict) else None

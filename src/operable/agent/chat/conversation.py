@@ -10,15 +10,17 @@ run; `stop` does it from anywhere, and the turn then ends by itself.
 import os
 import queue
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Self
 
 from operable.agent.assembly import assemble
 from operable.agent.loop.run import AgentRun
 from operable.agent.options import choose_provider
 from operable.agent.session.conversation import SessionConversation
-from operable.agent.session.history import TextBlock
+from operable.agent.session.history import blocks
 from operable.agent.tool import presentation
+from operable.agent.tool.plan import offer_plan
 from operable.kernel.errors import Fail
 from operable.wire import events as e
 from operable.wire import json_stream as protocol
@@ -29,6 +31,7 @@ _CHOICES = {
     "deny": e.Choice("deny", "Deny", "reject_once"),
 }
 _REASONS = {"max_tokens": e.MAX_TOKENS, "max_turns": e.MAX_TURNS, "refusal": e.REFUSAL}
+_READS = ("Read", "Glob", "Grep", "ViewImage")
 _AHEAD = 256  # events that are queued before the reader takes them
 _LOOK = 0.1  # seconds; how soon a blocked run notices that its reader is gone
 _LEAVING = 2.0  # seconds; for a run that was stopped to release its session
@@ -56,11 +59,11 @@ class Telling:
             case protocol.ToolRequestFrame(call_id=call_id, tool=tool):
                 yield self._call(call_id, tool)
                 yield self._question(call_id, tool)
-            case protocol.ToolRunningFrame(call_id=call_id, tool_name=name) if call_id not in self._reported:
-                yield self._call(call_id, self._known(call_id, name))
-            case protocol.ToolResultFrame(call_id=call_id, tool_name=name):
+            case protocol.ToolRunningFrame(call_id=call_id) if call_id not in self._reported:
+                yield self._call(call_id, event.tool or protocol.FrameTool(name=event.tool_name))
+            case protocol.ToolResultFrame(call_id=call_id, tool_name=name, tool=tool):
                 if call_id not in self._reported:
-                    yield self._call(call_id, self._known(call_id, name))
+                    yield self._call(call_id, tool or protocol.FrameTool(name=name))
                 yield e.ToolResult(session_id, call_id, _output(event), event.status != "success")
             case protocol.ToolCancelledFrame(call_id=call_id, reason=reason) if call_id in self._reported:
                 yield e.ToolResult(session_id, call_id, reason, True, call_id in self.denied)
@@ -74,25 +77,16 @@ class Telling:
     def _call(self, call_id: str, tool: protocol.FrameTool) -> e.ToolCall:
         self._reported.add(call_id)
         place = presentation.place_of(tool.args, self._conversation.workspace)
+        title = tool.description or tool.name
         return e.ToolCall(
             self._session_id,
             call_id,
             tool.name,
             tool.args,
             presentation.kind_of(tool.name, tool.category),
-            tool.description or tool.name,
+            f"{tool.agent}: {title}" if tool.agent else title,
             () if place is None else (place.path,),
         )
-
-    def _known(self, call_id: str, name: str) -> protocol.FrameTool:
-        """A call that needed no approval."""
-        use = presentation.use_of(self._conversation, call_id, name)
-        arguments = use.arguments if isinstance(use.arguments, dict) else {}
-        ability = self._conversation.ability(name)
-        if ability is None:
-            return protocol.FrameTool(name=name, args=arguments)
-        described = ability.describe(arguments)
-        return protocol.FrameTool(name=name, category=ability.category, args=arguments, description=described)
 
     def _question(self, call_id: str, tool: protocol.FrameTool) -> e.AgentPrompt:
         lasting = presentation.can_last(self._conversation, tool.name, tool.args)
@@ -146,6 +140,9 @@ class Chat:
         self._run: AgentRun | None = None
         self._telling: Telling | None = None
         self._thread: threading.Thread | None = None
+        self._events: queue.Queue[protocol.Event | e.AgentPlan] = queue.Queue(_AHEAD)
+        self._reads = False
+        self._watcher: Callable[[str, str], object] | None = None
         self.conversation: SessionConversation
         self.session_id: str
         self._open()
@@ -171,9 +168,21 @@ class Chat:
         self._open()
         self.conversation.desk.permissions.mode = mode
 
-    def turn(self, text: str) -> Iterator[e.AnyEvent]:
+    def allow_reads(self) -> None:
+        """Let the tools that read files of the workspace do so without a question; what reaches outside is asked about."""
+        self._reads = True
+        self.conversation.desk.permissions.tools.update(_READS)
+
+    def listen(self, heard: Callable[[str, str], object]) -> None:
+        """Call this with (call_id, text) for what commands print while they run."""
+        self._watcher = heard
+        self.conversation.listen(heard)
+
+    def turn(self, text: str, files: Sequence[str] = ()) -> Iterator[e.AnyEvent]:
         """Say something; the result, until `turn-end`. After an `agent-prompt`, `allow` or `deny` must follow."""
-        heard: queue.Queue[protocol.Event] = queue.Queue(_AHEAD)
+        heard = self._events = queue.Queue[protocol.Event | e.AgentPlan](_AHEAD)
+        images = self.conversation.tuning.image_input == "supported"
+        said = blocks(text, files, self.conversation.workspace, images=images)
         listening = threading.Event()
         listening.set()
 
@@ -191,13 +200,16 @@ class Chat:
         def work() -> None:
             if before is not None:
                 before.join()
-            run.work([TextBlock(text)])
+            run.work(said)
 
         self._thread = threading.Thread(target=work, daemon=True, name="run")
         self._thread.start()
         try:
             while True:
                 event = heard.get()
+                if isinstance(event, e.AgentPlan):
+                    yield event
+                    continue
                 self._telling.finished = run.finished
                 yield from self._telling.events(event)
                 if isinstance(event, protocol.StreamEndFrame):
@@ -235,3 +247,12 @@ class Chat:
         # While the person types, what the first answer needs is loaded.
         threading.Thread(target=self.conversation.session.prepare, daemon=True, name="prepare").start()
         self.session_id = options.get("session_id") or "unsaved"
+        if self._reads:
+            self.allow_reads()
+        if self._watcher is not None:
+            self.conversation.listen(self._watcher)
+        offer_plan(self.conversation, self._planned)
+
+    def _planned(self, entries: tuple[e.PlanEntry, ...]) -> None:
+        with suppress(queue.Full):  # its reader is gone
+            self._events.put(e.AgentPlan(self.session_id, entries), timeout=_LEAVING)

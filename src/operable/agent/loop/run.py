@@ -10,10 +10,13 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import msgspec
+
 from operable.agent.loop.cancellation import Cancellation, Cancelled
 from operable.agent.loop.guards import GuardVerdict
 from operable.agent.loop.round import Emit, RequestedCall, Round
 from operable.agent.loop.subagents import Spawner, SubagentAllowance
+from operable.agent.provider.errors import window_of
 from operable.agent.provider.model import (
     Finished,
     ModelCall,
@@ -22,13 +25,17 @@ from operable.agent.provider.model import (
     ModelThought,
     Piece,
     Retrying,
+    Used,
 )
 from operable.agent.session.conversation import SessionConversation
 from operable.agent.session.history import Block, HistoryTurn, TextBlock, ThinkingBlock, Tokens, ToolUseBlock
+from operable.agent.session.validity import LOST
 from operable.kernel.redact import redact_text
 from operable.wire import json_stream as protocol
 
 STOP_GRACE = 0.7  # seconds; the protocol's readers expect the end within one
+_OVERFLOWS = 3  # how often a request that is too long is made shorter and sent again
+_COMPACT = (TextBlock("/compact"),)
 _EMPTY_ANSWER = "Your last answer was empty. Answer the user now."
 # What is said for a model that refuses and says nothing: an empty answer must not leave the reader to wonder.
 _REFUSED = "The model refused to answer this."
@@ -106,6 +113,7 @@ class AgentRun:
         self._unsaved = False  # that was said already
         self.cancellation = cancellation or Cancellation()
         self.tokens = Tokens()
+        self._pending = Tokens()  # of the request under way, as far as the provider has said it
         self.finished = "end"  # why the model has stopped last: `Finished.reason`; or "max_turns": it had to
         self._guard = conversation.guard()
         self._spawner = Spawner(conversation, self._sub_agent, self.count, allowance)
@@ -133,8 +141,15 @@ class AgentRun:
         """Answer these blocks of the user (or what makes them, if that takes time); `at_end` follows the end."""
         self._emit(protocol.StreamStartFrame(msg_id=self._msg_id))
         try:
-            self._conversation.add(HistoryTurn("user", tuple(blocks() if callable(blocks) else blocks)))
-            self._answer()
+            self._conversation.close_open_calls(LOST)  # of a process that ended in the middle of a round
+            said = self._expanded(tuple(blocks() if callable(blocks) else blocks))
+            for note in self._conversation.settle(self.cancellation):
+                self._info(note)
+            if said == _COMPACT:
+                self._compact()
+            else:
+                self._conversation.add(HistoryTurn("user", said))
+                self._answer()
         except Cancelled:
             self._conversation.close_open_calls()
         except ModelError as error:
@@ -148,6 +163,13 @@ class AgentRun:
             self._close()
             if at_end is not None:
                 at_end()
+
+    def _expanded(self, said: tuple[Block, ...]) -> tuple[Block, ...]:
+        """What a custom command at the beginning of a message stands for."""
+        if not said or not isinstance(said[0], TextBlock):
+            return said
+        prompt = self._conversation.project.expanded(said[0].text)
+        return said if prompt is None else (TextBlock(prompt), *said[1:])
 
     def count(self, tokens: Tokens) -> None:
         """Any thread: sub-agents also count here."""
@@ -189,18 +211,50 @@ class AgentRun:
         if note := self._conversation.compact(self.cancellation, self.count):
             self._info(note)
         answer = ModelAnswer()
-        try:
-            for piece in self._conversation.stream(self.cancellation, with_tools=with_tools):
-                self._heard(answer, piece)
-        except (Cancelled, ModelError):
-            if answer.text:
-                self._conversation.add(HistoryTurn("assistant", (TextBlock(answer.text),)))
-            raise
+        for attempt in range(_OVERFLOWS + 1):
+            try:
+                self._listen(answer, with_tools=with_tools)
+                break
+            except (Cancelled, ModelError) as error:
+                if answer.text:
+                    self._conversation.add(HistoryTurn("assistant", (TextBlock(answer.text),)))
+                elif attempt < _OVERFLOWS and self._makes_room(error):
+                    continue
+                raise
         if not with_tools:
             answer.drop_calls()  # it was not offered any, and results will not follow
         if blocks := answer.blocks():
             self._conversation.add(HistoryTurn("assistant", blocks))
         return answer
+
+    def _listen(self, answer: ModelAnswer, *, with_tools: bool) -> None:
+        """One request; what it has used counts also when it is stopped or cut."""
+        self._pending = Tokens()
+        try:
+            for piece in self._conversation.stream(self.cancellation, with_tools=with_tools):
+                self._heard(answer, piece)
+        finally:
+            self._count_pending()
+
+    def _makes_room(self, error: Cancelled | ModelError) -> bool:
+        """Whether the request was too long, and is shorter now."""
+        if not (isinstance(error, ModelError) and error.overflow):
+            return False
+        is_news = self._conversation.learn_window(window_of(error.message))
+        note = self._conversation.compact(self.cancellation, self.count, force=True)
+        if note is not None:
+            self._info(f"The context was too long for the model. {note}")
+        return is_news or note is not None
+
+    def _compact(self) -> None:
+        note = self._conversation.compact(self.cancellation, self.count, force=True)
+        text = note or "There is nothing to compact."
+        self._emit(protocol.TextDeltaFrame(msg_id=self._msg_id, text=text))
+
+    def _count_pending(self) -> None:
+        pending, self._pending = self._pending, Tokens()
+        if pending != Tokens():
+            self.count(pending)
 
     def _heard(self, answer: ModelAnswer, piece: Piece) -> None:
         match piece:
@@ -214,10 +268,14 @@ class AgentRun:
             case ModelCall():
                 own = replace(piece, call_id=self._conversation.desk.own_id(piece.call_id))
                 answer.add(self._conversation.by_own_names(own))
+            case Used(tokens):
+                self._pending = tokens
             case Retrying(message):
+                self._count_pending()
                 self._info(message)
             case Finished(reason=reason, tokens=tokens):
                 self.finished = reason
+                self._pending = Tokens()
                 self.count(tokens)
                 self._conversation.heard(tokens)
 
@@ -229,9 +287,9 @@ class AgentRun:
             desk=conversation.desk,
             scene=replace(conversation.scene(self.cancellation), spawn=self._spawner.spawn),
             emit=self._emit,
+            record=lambda output: conversation.add(HistoryTurn("user", (output,))),
         )
-        outputs = tools.run()
-        conversation.add(HistoryTurn("user", tuple(outputs)))
+        tools.run()
         self._save()
         self.cancellation.check()
         return self._guard.after_round(calls, set(tools.failed))
@@ -242,7 +300,7 @@ class AgentRun:
         def pass_on(event: protocol.Event) -> None:
             emit(event)
             if isinstance(event, _OF_A_CALL):
-                self._emit(event)
+                self._emit(_owned(event, conversation.owner))
 
         return AgentRun(
             conversation,
@@ -279,6 +337,14 @@ class AgentRun:
                 )
                 self._emit_frame(protocol.StreamEndFrame(msg_id=self._msg_id, usage=usage))
                 self._over.set()
+
+
+def _owned(event: protocol.Event, owner: str) -> protocol.Event:
+    """The call with the sub-agent that makes it, the innermost one if they are nested."""
+    tool = getattr(event, "tool", None)
+    if not isinstance(tool, protocol.FrameTool) or tool.agent is not None:
+        return event
+    return msgspec.structs.replace(event, tool=msgspec.structs.replace(tool, agent=owner))
 
 
 # One answer of a model, as it came: what was thought, said and called, in its order.

@@ -77,7 +77,10 @@ class Spawner:
         answers: list[AbilityOutcome] = [AbilityOutcome("", ok=False) for _ in tasks]
         threads = [
             threading.Thread(
-                target=self._play, args=(prompt, answers, position), daemon=True, name=f"sub-agent {name}"
+                target=self._play,
+                args=(name, prompt, answers, position),
+                daemon=True,
+                name=f"sub-agent {name}",
             )
             for position, (name, prompt) in enumerate(tasks)
         ]
@@ -87,7 +90,7 @@ class Spawner:
             thread.join()
         return answers
 
-    def _play(self, prompt: str, answers: list[AbilityOutcome], position: int) -> None:
+    def _play(self, name: str, prompt: str, answers: list[AbilityOutcome], position: int) -> None:
         parent = self._conversation
         toolbox = dict(parent.toolbox)
         if parent.depth + 1 >= MAX_DEPTH:
@@ -99,6 +102,7 @@ class Spawner:
             max_turns=min(parent.tuning.max_turns or _MAX_TURNS, _MAX_TURNS),
         )
         conversation = parent.branch(NullStore(), toolbox, tuning)
+        conversation.owner = name
         problems: list[str] = []
 
         def hear(event: protocol.Event) -> None:

@@ -15,9 +15,9 @@ from typing import Any
 
 from operable.agent.provider.claude_facts import thinks_adaptively
 from operable.agent.provider.errors import Broken, broke_off, explained, unreadable
-from operable.agent.provider.model import Finished, ModelRequest, ModelText, ModelThought, Piece
+from operable.agent.provider.model import Finished, ModelRequest, ModelText, ModelThought, Piece, Used
 from operable.agent.provider.stream import ProviderSession, Rehearsal, sse
-from operable.agent.provider.turns import called, merged
+from operable.agent.provider.turns import called
 from operable.agent.session.history import (
     Block,
     HistoryTurn,
@@ -89,7 +89,7 @@ async def _answer(client: Any, request: ModelRequest) -> AsyncGenerator[Piece, N
 
 def parameters(request: ModelRequest) -> dict[str, Any]:
     """The body of a request."""
-    turns = merged(request.turns)
+    turns = request.turns
     messages = [_message(turn) for turn in turns]
     for message in [message for message in messages if message["role"] == "user"][-2:]:
         message["content"][-1] = {**message["content"][-1], **_CACHED}
@@ -197,6 +197,7 @@ class _Reading:
         match kind:
             case "message_start":
                 self._count(event.message.usage)
+                yield Used(self._tokens())
             case "content_block_start":
                 yield from self._began(event.index, event.content_block)
             case "content_block_delta":
@@ -250,7 +251,10 @@ class _Reading:
         if self._open:
             raise unreadable("the message ends before its parts do")
         reason = _STOPS.get(self._stop, "end")
-        return Finished(reason, Tokens(*(self._usage.get(name, 0) for name in _USAGE)))  # type: ignore[arg-type]
+        return Finished(reason, self._tokens())  # type: ignore[arg-type]
+
+    def _tokens(self) -> Tokens:
+        return Tokens(*(self._usage.get(name, 0) for name in _USAGE))
 
     def _count(self, usage: Any) -> None:
         for name in _USAGE:

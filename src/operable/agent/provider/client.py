@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from operable.agent.provider.model import ConfigurationError, ProviderSettings
+from operable.kernel.extras import require
 
 CONNECT_TIMEOUT = 10.0  # seconds until there is a connection
 SILENCE_TIMEOUT = (
@@ -33,22 +34,6 @@ def address(url: str | None) -> str | None:
     return url
 
 
-def needs(*modules: str) -> None:
-    """`ConfigurationError` when a package that the provider is reached with is not installed."""
-    missing = [name for name in modules if not _installed(name)]
-    if missing:
-        raise ConfigurationError(f"{' and '.join(missing)} is not installed: pip install 'operable[agent]'")
-
-
-def _installed(module: str) -> bool:
-    from importlib.util import find_spec
-
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # of the package around it
-        return False
-
-
 # Who asks OpenAI, and where: shared by its two APIs, and by everything that is reached in the same way.
 
 
@@ -64,7 +49,7 @@ def openai_door(settings: ProviderSettings) -> Door:
     key = settings.api_key or settings.environment.get("OPENAI_API_KEY")
     if not key:
         raise ConfigurationError("OPENAI_API_KEY not set")
-    needs("openai")
+    require("openai")
     base_url = address(settings.base_url or settings.environment.get("OPENAI_BASE_URL"))
     if base_url:
         base_url = base_url.rstrip("/").removesuffix("/v1") + "/v1"

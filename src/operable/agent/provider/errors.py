@@ -5,6 +5,7 @@ an HTTP status, an error event inside a stream that had begun well, a connection
 no sense. Secrets are removed by the code that shows the message (`provider_stream`); the reasons here are only cut short.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +38,26 @@ class Broken(Exception):  # noqa: N818 - what happened to the stream
     passing: bool
     status: int | None = None
     retry_after: float | None = None
+    overflow: bool = False  # the request is longer than the model's window
+
+
+# How vendors and local servers say that a request is too long for the model: codes, and words where there is no code.
+_OVERFLOW = re.compile(
+    r"context_length_exceeded|exceed_context_size|prompt is too long|input is too long|maximum context length"
+    r"|context (window|length|size|limit)|exceeds? the (available|maximum|model's) (context|input|number of tokens)"
+    r"|too many (input )?tokens|reduce the length of the (messages|prompt|input)",
+    re.IGNORECASE,
+)
+_WINDOW = re.compile(
+    r"maximum context length is (\d+)|> (\d+) maximum|context (?:window|size|length|limit) (?:of|is|:)? ?\(?(\d+)",
+    re.IGNORECASE,
+)
+
+
+def window_of(message: str) -> int | None:
+    """The size of the window that a refusal names."""
+    found = _WINDOW.search(message)
+    return None if found is None else int(next(size for size in found.groups() if size))
 
 
 def broke_off() -> Broken:
@@ -81,10 +102,10 @@ def in_stream(kind: str, reason: str) -> Broken:
     """An error that the vendor reported in the middle of an answer."""
     plain = kind.lower().replace("_", "").replace("-", "")
     status = next((status for word, status in _PASSING.items() if word in plain), None)
-    passing = not any(word in plain for word in _LASTING)
-    return Broken(
-        f"The provider failed: {_short(reason) or kind or 'no reason given'}.", passing=passing, status=status
-    )
+    overflow = bool(_OVERFLOW.search(f"{kind} {reason}"))
+    passing = not overflow and not any(word in plain for word in _LASTING)
+    message = f"The provider failed: {_short(reason) or kind or 'no reason given'}."
+    return Broken(message, passing=passing, status=status, overflow=overflow)
 
 
 def _status(error: Any) -> Broken:
@@ -92,7 +113,7 @@ def _status(error: Any) -> Broken:
     seconds = retry_after(headers)
     match status:
         case 401 | 403:
-            message = f"The provider refused access: {reason}."  # not "key:", which would hide the reason
+            message = f"The provider refused access ({status}): {reason}."  # not "key:", which would hide the reason
         case 404:
             message = f"The provider does not know this model or address: {reason}."
         case 429:
@@ -108,7 +129,10 @@ def _status(error: Any) -> Broken:
         passing = wish == "true"
     if _field(error.body, "code") == "insufficient_quota":  # a 429 that only a payment ends
         passing = False
-    return Broken(message, passing=passing, status=status, retry_after=seconds)
+    overflow = status in (400, 413) and bool(_OVERFLOW.search(f"{_field(error.body, 'code')} {reason}"))
+    return Broken(
+        message, passing=passing and not overflow, status=status, retry_after=seconds, overflow=overflow
+    )
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -65,6 +65,13 @@ class Retrying:
 
 
 @dataclass(frozen=True, slots=True)
+class Used:
+    """What this attempt has used so far, as far as the provider has said it: a running total, for answers that are cut."""
+
+    tokens: Tokens
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """Last piece of a stream that went well."""
 
@@ -72,7 +79,7 @@ class Finished:
     tokens: Tokens
 
 
-Piece = ModelText | ModelThought | ModelCall | Retrying | Finished
+Piece = ModelText | ModelThought | ModelCall | Retrying | Used | Finished
 
 
 class ModelError(Exception):
@@ -85,8 +92,10 @@ class ModelError(Exception):
         retryable: bool = False,
         status: int | None = None,
         retry_after: float | None = None,
+        overflow: bool = False,
     ) -> None:
         super().__init__(message)
+        self.overflow = overflow  # the request is longer than the model's window
         self.message = message
         self.retryable = retryable
         self.status = status

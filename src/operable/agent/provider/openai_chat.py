@@ -11,9 +11,9 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import Any
 
 from operable.agent.provider.errors import Broken, broke_off, explained
-from operable.agent.provider.model import Finished, ModelRequest, ModelText, ModelThought, Piece
+from operable.agent.provider.model import Finished, ModelRequest, ModelText, ModelThought, Piece, Used
 from operable.agent.provider.stream import ProviderSession, Rehearsal, sse
-from operable.agent.provider.turns import called, merged
+from operable.agent.provider.turns import called
 from operable.agent.session.history import (
     HistoryTurn,
     ImageBlock,
@@ -71,7 +71,7 @@ def parameters(request: ModelRequest, *, own: bool) -> dict[str, Any]:
     messages: list[dict[str, Any]] = []
     if request.system:
         messages.append({"role": "system", "content": request.system})
-    for turn in merged(request.turns):
+    for turn in request.turns:
         messages += _assistant(turn) if turn.role == "assistant" else _user(turn)
     limit = "max_completion_tokens" if own else "max_tokens"
     body: dict[str, Any] = {"model": request.model, "messages": messages, limit: request.max_tokens}
@@ -142,6 +142,7 @@ class _Reading:
     def heard(self, chunk: Any) -> Iterator[Piece]:
         if chunk.usage is not None:
             self._tokens = _tokens(chunk.usage)
+            yield Used(self._tokens)  # some servers say it with every chunk
         for choice in (chunk.choices or [])[:1]:
             delta = choice.delta
             if thought := next((text for name in _REASONING if (text := getattr(delta, name, None))), None):

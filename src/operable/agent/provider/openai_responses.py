@@ -10,11 +10,11 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from typing import Any
 
 from operable.agent.provider.errors import in_stream
-from operable.agent.provider.model import Finished, ModelRequest, ModelText, ModelThought, Piece
+from operable.agent.provider.model import Finished, ModelRequest, ModelText, ModelThought, Piece, Used
 from operable.agent.provider.openai_chat import openai_explained
 from operable.agent.provider.openai_facts import reasons
 from operable.agent.provider.stream import ProviderSession, Rehearsal, sse
-from operable.agent.provider.turns import called, merged
+from operable.agent.provider.turns import called
 from operable.agent.session.history import (
     Block,
     ImageBlock,
@@ -83,7 +83,7 @@ async def _answer(client: Any, request: ModelRequest) -> AsyncGenerator[Piece, N
 
 def parameters(request: ModelRequest) -> dict[str, Any]:
     """The body of a request."""
-    items = [item for turn in merged(request.turns) for item in _items(turn.role, turn.blocks)]
+    items = [item for turn in request.turns for item in _items(turn.role, turn.blocks)]
     body: dict[str, Any] = {
         "model": request.model,
         "input": items,
@@ -173,6 +173,7 @@ class _Reading:
             case "response.completed" | "response.incomplete":
                 yield self._finished(event.response)
             case "response.failed":
+                yield Used(_tokens(event.response.usage))
                 error = event.response.error
                 raise in_stream(*((error.code or "", error.message or "") if error else ("", "")))
             case "error":

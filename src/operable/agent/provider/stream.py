@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from operable.agent.loop.cancellation import Cancellation, Cancelled
 from operable.agent.provider.errors import Broken, broke_off
-from operable.agent.provider.model import Finished, ModelError, ModelRequest, Piece, Retrying, ToolOffer
+from operable.agent.provider.model import Finished, ModelError, ModelRequest, Piece, Retrying, ToolOffer, Used
 from operable.agent.provider.turns import mended, writable
 from operable.agent.session.history import HistoryTurn, TextBlock
 from operable.kernel.data_class import dataclass
@@ -131,7 +131,7 @@ class ProviderSession:
             said_something = False
             try:
                 for piece in self._once(line, request, cancellation):
-                    said_something = True
+                    said_something = said_something or not isinstance(piece, Used)
                     yield piece
                 return
             except Broken as problem:
@@ -143,6 +143,7 @@ class ProviderSession:
                         retryable=problem.passing,
                         status=problem.status,
                         retry_after=problem.retry_after,
+                        overflow=problem.overflow,
                     ) from None
             delay, reported = again
             yield Retrying(reported)

@@ -1,31 +1,15 @@
-"""What every provider does to turns on their way out, and to pieces on their way in.
+"""What every provider does to the pieces of an answer on their way in.
 
 JSON can contain a lone surrogate, and models and servers do; nothing that we write to a host or a
 file can. So every piece is made writable before it is passed on.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from operable.agent.provider.model import ModelCall, ModelText, ModelThought, Piece
-from operable.agent.session.history import HistoryTurn, TextBlock
-
-_CONTINUED = HistoryTurn("user", (TextBlock("(The beginning of the conversation is not shown.)"),))
-
-
-def merged(turns: Sequence[HistoryTurn]) -> list[HistoryTurn]:
-    """Turns that alternate and begin with the user, as vendors want them; our notices and interruptions do not."""
-    result: list[HistoryTurn] = []
-    for turn in turns:
-        if result and result[-1].role == turn.role:
-            result[-1] = HistoryTurn(turn.role, (*result[-1].blocks, *turn.blocks))
-        else:
-            result.append(turn)
-    if result and result[0].role == "assistant":
-        result.insert(0, _CONTINUED)
-    return result
 
 
 def called(call_id: str, name: str, arguments: str) -> ModelCall:

@@ -8,9 +8,10 @@ from typing import Any
 
 from operable.agent.provider.anthropic_messages import messages_session
 from operable.agent.provider.claude_facts import claude_model
-from operable.agent.provider.client import address, http_client, needs
+from operable.agent.provider.client import address, http_client
 from operable.agent.provider.model import ConfigurationError, ProviderSettings
 from operable.agent.provider.stream import ProviderSession
+from operable.kernel.extras import require
 
 
 def _configure(settings: ProviderSettings) -> ProviderSession:
@@ -19,7 +20,7 @@ def _configure(settings: ProviderSettings) -> ProviderSession:
     token = None if key else environment.get("ANTHROPIC_AUTH_TOKEN")
     if not key and not token:
         raise ConfigurationError("ANTHROPIC_API_KEY not set")
-    needs("anthropic")
+    require("anthropic")
     base_url = address(settings.base_url or environment.get("ANTHROPIC_BASE_URL"))
 
     def client(transport: Any) -> Any:

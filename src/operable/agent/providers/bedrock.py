@@ -16,9 +16,10 @@ from zlib import crc32
 
 from operable.agent.provider.anthropic_messages import REHEARSED, messages_session
 from operable.agent.provider.claude_facts import claude_model
-from operable.agent.provider.client import address, http_client, needs
+from operable.agent.provider.client import address, http_client
 from operable.agent.provider.model import ConfigurationError, ProviderSettings
 from operable.agent.provider.stream import ProviderSession, Rehearsal
+from operable.kernel.extras import require
 
 _STRING = 7  # the type of a header whose value is a text
 _CREDENTIALS = "AWS_SHARED_CREDENTIALS_FILE"
@@ -36,7 +37,7 @@ def _configure(settings: ProviderSettings) -> ProviderSession:
         raise ConfigurationError("AWS_REGION not set")
     identity = _identity(settings.api_key, environment)
     base_url = address(settings.base_url)
-    needs("anthropic", "boto3")
+    require("boto3", "anthropic")
 
     def client(transport: Any) -> Any:
         import anthropic

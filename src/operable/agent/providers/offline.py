@@ -81,13 +81,15 @@ def _situation(turns: Sequence[HistoryTurn]) -> tuple[str, int, str]:
     """The last message of the user, how many rounds of calls came after it, and the output of the last call."""
     rounds, result = 0, ""
     for turn in reversed(turns):
-        outputs = [block for block in turn.blocks if isinstance(block, ToolOutputBlock)]
+        if turn.role != "user":
+            continue
         texts = [block.text for block in turn.blocks if isinstance(block, TextBlock)]
-        if turn.role == "user" and outputs:
-            rounds += 1
-            result = result or outputs[-1].text
-        elif turn.role == "user" and not (texts and texts[0].startswith("[notice]")):
-            return "\n".join(texts), rounds, result
+        said = [text for text in texts if not text.startswith("[notice]")]
+        if said:  # the last of what was said without an answer, also behind the results of a round
+            return said[-1], rounds, result
+        outputs = [block for block in turn.blocks if isinstance(block, ToolOutputBlock)]
+        rounds += bool(outputs)
+        result = result or (outputs[-1].text if outputs else "")
     return "", rounds, result
 
 

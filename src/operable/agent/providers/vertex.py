@@ -12,9 +12,10 @@ from typing import Any
 
 from operable.agent.provider.anthropic_messages import messages_session
 from operable.agent.provider.claude_facts import claude_model
-from operable.agent.provider.client import CONNECT_TIMEOUT, address, http_client, needs
+from operable.agent.provider.client import CONNECT_TIMEOUT, address, http_client
 from operable.agent.provider.model import ConfigurationError, ProviderSettings
 from operable.agent.provider.stream import ProviderSession
+from operable.kernel.extras import require
 
 _FILE = "GOOGLE_APPLICATION_CREDENTIALS"
 _SCOPES = ["https://www.googleapis.com/auth/cloud-platform"]
@@ -39,6 +40,7 @@ class _Credentials:
 
 
 def _configure(settings: ProviderSettings) -> ProviderSession:
+    require("google.auth", "anthropic")
     environment = settings.environment
     project, region = environment.get("VERTEX_PROJECT_ID"), environment.get("VERTEX_REGION")
     missing = [
@@ -48,7 +50,6 @@ def _configure(settings: ProviderSettings) -> ProviderSession:
         raise ConfigurationError(f"{' and '.join(missing)} not set")
     account = {} if settings.api_key else _account(environment)
     base_url = address(settings.base_url)
-    needs("anthropic", "google.auth")
 
     def client(transport: Any) -> Any:
         import anthropic

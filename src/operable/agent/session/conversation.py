@@ -9,19 +9,23 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from operable.agent.loop.cancellation import Cancellation
-from operable.agent.loop.compaction import Compaction
+from operable.agent.loop.compaction import CHARACTERS_PER_TOKEN, Compaction
 from operable.agent.loop.guards import Guard
 from operable.agent.loop.round import STOPPED
 from operable.agent.provider import model as models
 from operable.agent.provider.model import ModelCall
 from operable.agent.session.history import HistoryTurn, TextBlock, Tokens, ToolOutputBlock, ToolUseBlock
+from operable.agent.session.validity import open_calls, valid
 from operable.agent.tool.ability import Ability, Scene
 from operable.agent.tool.permissions import Permissions, ToolPermissions
 from operable.kernel.data_class import dataclass
 from operable.kernel.redact import Known
+from operable.project.settings import Settings
 from operable.wire.json_stream import SetConfigFrame
 
 DEFAULT_THINKING = 4096  # tokens, when thinking is wanted without an amount
+_LEAST_ANSWER = 256  # tokens; of a small window an answer may take a quarter
+_LEAST_WINDOW = 1024  # tokens; a smaller number in a refusal is not the size of a window
 
 
 @dataclass(slots=True)
@@ -34,6 +38,7 @@ class Tuning:
     effort: str | None = None
     image_input: str = "unknown"
     compaction: str = "safe"
+    window: int | None = None  # tokens of the model's window; None: what is known of the model
     system_prompt: str = ""
     max_turns: int | None = None
     malformed_limit: int = 3
@@ -48,6 +53,12 @@ class ConversationStore(Protocol):
 
     def save(self, tokens: Tokens, cost_usd: float | None, model: str) -> str | None:
         """Make it durable; why that is impossible at the moment, else None. Nothing here raises."""
+
+
+class ConfiguredServers(Protocol):
+    """The MCP servers of the configuration; `operable.agent.tool.mcp`."""
+
+    def settle(self, cancellation: Cancellation) -> None: ...
 
 
 class SessionConversation:
@@ -71,7 +82,10 @@ class SessionConversation:
         cost_usd: float | None = 0.0,
         depth: int = 0,
         known: Known | None = None,
+        project: Settings | None = None,
     ) -> None:
+        self.project = project or Settings()  # what the user and the project have configured
+        self.notes = list(self.project.notes)  # what the next run says first, once
         self.provider = provider
         self.tuning = tuning
         self.toolbox = dict(toolbox)
@@ -81,12 +95,26 @@ class SessionConversation:
         self.turns = list(turns)
         self.tokens = tokens or Tokens()
         self.cost_usd = cost_usd  # None: some of it was used by a model whose price is not known
+        self.owner = ""  # the name of the sub-agent whose conversation it is
         self.depth = depth  # 0: the conversation of a person; more: of a sub-agent
         self.session = session
         self._store = store
         self._compaction = Compaction()
         self.known = known if known is not None else Known()
-        self._scene = Scene(workspace, Cancellation(), environment, known=self.known, sandbox=sandbox)
+        self._scene = Scene(
+            workspace,
+            Cancellation(),
+            environment,
+            known=self.known,
+            sandbox=sandbox,
+            skills=self.project.skills,
+        )
+        if self.project.hooks:
+            from operable.agent.tool.hooks import ToolHooks
+
+            self._scene.around = ToolHooks(self.project.hooks).around
+        # Servers that are configured connect from the start; the first run waits for them.
+        self.servers: ConfiguredServers | None = None
         for call_id in _call_ids(self.turns):
             self.desk.own_id(call_id)
 
@@ -108,6 +136,10 @@ class SessionConversation:
         }
         return replace(called, name=ability.name, arguments=arguments)
 
+    def listen(self, heard: Callable[[str, str], object]) -> None:
+        """Call this with (call_id, text) for what programs print while they run."""
+        self._scene.heard = heard
+
     def scene(self, cancellation: Cancellation) -> Scene:
         """What the tools of a round may use; what they have read is remembered for the session."""
         return replace(self._scene, cancellation=cancellation)
@@ -128,7 +160,15 @@ class SessionConversation:
             sandbox=self._scene.sandbox,
             depth=self.depth + 1,
             known=self.known,
+            project=replace(self.project, notes=()),
         )
+
+    def settle(self, cancellation: Cancellation) -> list[str]:
+        """Wait for the servers that are configured; what is to be said first."""
+        if self.servers is not None:
+            self.servers.settle(cancellation)
+        notes, self.notes = self.notes, []
+        return notes
 
     def config_problem(self, config: SetConfigFrame) -> str | None:
         """What is wrong with these wishes; None when they can be fulfilled."""
@@ -155,6 +195,7 @@ class SessionConversation:
             if config.model != tuning.model:
                 # An unknown model gets no images until the configuration says that it sees them.
                 wanted["image_input"] = self.provider.images(config.model)
+                tuning.window = None  # it was that of the other model
         for name in ("image_input", "effort", "compaction"):
             if (value := getattr(config, name)) is not None:
                 wanted[name] = value
@@ -209,41 +250,49 @@ class SessionConversation:
         """Why the session could not be saved; None when it was."""
         return self._store.save(self.tokens, self.cost_usd, self.tuning.model)
 
-    def close_open_calls(self) -> None:
-        """After a run was cut off: give every call of the last answer a result, so that the history stays valid."""
-        answered = {
-            block.call_id
-            for turn in self.turns
-            for block in turn.blocks
-            if isinstance(block, ToolOutputBlock)
-        }
-        open_calls = [
-            block.call_id
-            for turn in self.turns
-            for block in turn.blocks
-            if isinstance(block, ToolUseBlock) and block.call_id not in answered
-        ]
-        if open_calls:
+    def close_open_calls(self, text: str = STOPPED) -> None:
+        """After a run was cut off: give every call of the last answer a result, so that readers see what became of it."""
+        if lost := open_calls(self.turns):
             self.add(
-                HistoryTurn(
-                    "user", tuple(ToolOutputBlock(call_id, STOPPED, is_error=True) for call_id in open_calls)
-                )
+                HistoryTurn("user", tuple(ToolOutputBlock(call_id, text, is_error=True) for call_id in lost))
             )
 
-    def compact(self, cancellation: Cancellation, count: Callable[[Tokens], None]) -> str | None:
-        """Make room when the window is nearly full; a note for the host when something was done."""
-        window = self.provider.context_window(self.tuning.model)
+    @property
+    def window(self) -> int:
+        """Tokens of the model's window: as configured, as a provider has said, or as it is known of the model."""
+        return self.tuning.window or self.provider.context_window(self.tuning.model)
+
+    def learn_window(self, size: int | None) -> bool:
+        """A provider that refuses a request as too long may name the size that it accepts; True: that is news."""
+        is_news = size is not None and _LEAST_WINDOW <= size < self.window
+        if is_news:
+            self.tuning.window = size
+        return is_news
+
+    def compact(
+        self, cancellation: Cancellation, count: Callable[[Tokens], None], *, force: bool = False
+    ) -> str | None:
+        """Make room when the window is nearly full, or `force`d; a note for the host when something was done."""
+        request = self._request((), with_tools=True)
         shorter, note = self._compaction.shorten(
             self.turns,
-            window,
+            self.window,
             self.tuning.compaction,
             lambda turns: self._summary(turns, cancellation, count),
+            room=request.max_tokens,
+            overhead=self._overhead(request),
+            force=force,
         )
         if shorter is not None:
             self.turns = shorter
             self._store.replace(shorter)
             self._scene.shown.clear()  # the model can no longer look it up
         return note
+
+    def _overhead(self, request: models.ModelRequest) -> int:
+        """About how many tokens a request has besides its turns: the instructions and the tools."""
+        tools = sum(len(tool.name) + len(tool.description) + len(str(tool.schema)) for tool in request.tools)
+        return (len(request.system) + tools) // CHARACTERS_PER_TOKEN
 
     def stream(self, cancellation: Cancellation, *, with_tools: bool) -> Iterator[models.Piece]:
         """The model's answer to the history so far."""
@@ -252,16 +301,18 @@ class SessionConversation:
     def _request(self, turns: Sequence[HistoryTurn], *, with_tools: bool) -> models.ModelRequest:
         tuning = self.tuning
         offered = [
-            tool for tool in self.toolbox.values() if tool.offered({"image_input": tuning.image_input})
+            tool
+            for tool in self.toolbox.values()
+            if tool.offered({"image_input": tuning.image_input, "skills": self.project.skills})
         ]
         return models.ModelRequest(
             model=tuning.model,
-            turns=tuple(turns),
+            turns=valid(turns),
             system=tuning.system_prompt,
             tools=tuple(models.ToolOffer(tool.name, tool.description, tool.schema) for tool in offered)
             if with_tools
             else (),
-            max_tokens=tuning.max_tokens,
+            max_tokens=min(tuning.max_tokens, max(self.window // 4, _LEAST_ANSWER)),
             thinking_budget=tuning.thinking_budget,
             effort=tuning.effort,
         )

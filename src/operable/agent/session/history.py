@@ -80,10 +80,23 @@ def blocks(text: str, files: Sequence[str], workspace: str, *, images: bool) -> 
     """The user's turn. Files are named in the text, as the reference agent does; images come along when they can be seen."""
     if not files:
         return [TextBlock(text)]
-    listed = "\n".join(files)
+    missing = set(missing_files(files, workspace))
+    listed = "\n".join(f"{path} (there is no such file)" if path in missing else path for path in files)
     places = (os.path.join(workspace, path) for path in files)
     pictures = [picture for path in places if images and (picture := image(path)) is not None]
     return [TextBlock(f"{text.strip()}\n\n[Attached files]\n{listed}"), *pictures]
+
+
+def missing_files(files: Sequence[str], workspace: str) -> list[str]:
+    """Those that do not exist: the user and the model learn it before they look for them."""
+
+    def exists(path: str) -> bool:
+        try:
+            return os.path.exists(os.path.join(workspace, path))
+        except ValueError:  # a NUL
+            return False
+
+    return [path for path in files if not exists(path)]
 
 
 def image(path: str) -> ImageBlock | None:

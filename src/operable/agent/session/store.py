@@ -42,7 +42,9 @@ class StoredSession(msgspec.Struct):
     cwd: str
     model: str
     turns: int
+    messages: int  # of the user
     summary: str
+    last_words: str  # of the agent
     tokens: Tokens
     cost_usd: float | None
 
@@ -182,6 +184,28 @@ class Sessions:
         except OSError as problem:
             raise session_unwritable(problem) from problem
 
+    def remove(self, session_id: str) -> bool:
+        """Whether it was there. Raises Fail when another process has it, or it cannot be removed."""
+        folder = session_folder(self.root, session_id)
+        if not os.path.isdir(folder):
+            return False
+        try:
+            owned = lock(folder, session_id)
+            try:
+                shutil.rmtree(folder)
+            finally:
+                os.close(owned)
+        except FileNotFoundError:
+            return False  # another process was faster
+        except OSError as problem:
+            raise Fail(
+                "io",
+                "SESSION_NOT_REMOVED",
+                f"Session {session_id} cannot be removed: {problem.strerror or problem}",
+                hint=f"Remove {folder} yourself.",
+            ) from problem
+        return True
+
     def listing(self) -> Iterator[StoredSession]:
         """Newest first; what cannot be read is left out."""
         states = []
@@ -198,7 +222,9 @@ class Sessions:
                 state.cwd,
                 state.model,
                 len(state.turns),
+                sum(1 for _ in _messages(state)),
                 _summary(state),
+                _last_words(state),
                 state.tokens,
                 state.cost_usd,
             )
@@ -259,6 +285,11 @@ def _last_use(folder: str) -> float:
 
 
 def _summary(state: SessionState) -> str:
+    return " ".join(next(_messages(state), "").split())[:_SUMMARY]
+
+
+def _messages(state: SessionState) -> Iterator[str]:
+    """What the user has said."""
     for turn in state.turns:
         for block in turn.blocks:
             if (
@@ -266,7 +297,14 @@ def _summary(state: SessionState) -> str:
                 and isinstance(block, TextBlock)
                 and not block.text.startswith(_NOT_THE_USERS)
             ):
-                return " ".join(block.text.split())[:_SUMMARY]
+                yield block.text
+
+
+def _last_words(state: SessionState) -> str:
+    for turn in reversed(state.turns):
+        said = [block.text for block in turn.blocks if isinstance(block, TextBlock)]
+        if turn.role == "assistant" and said:
+            return " ".join(said[-1].split())[-_SUMMARY:]
     return ""
 
 

@@ -13,6 +13,7 @@ from operable.agent.loop.cancellation import Cancellation
 from operable.agent.session.history import ImageBlock
 from operable.kernel.data_class import dataclass
 from operable.kernel.redact import Known
+from operable.project.prompts import Skill
 from operable.state.real_file import Seen
 
 Category = Literal["info", "edit", "exec", "mcp"]
@@ -29,6 +30,21 @@ class AbilityOutcome:
     image: ImageBlock | None = None
 
 
+# The words of ACP and of `operable.wire.events`.
+_KINDS = {
+    "Read": "read",
+    "ViewImage": "read",
+    "Write": "edit",
+    "Edit": "edit",
+    "Bash": "execute",
+    "ExecCommand": "execute",
+    "Glob": "search",
+    "Grep": "search",
+    "Spawn": "think",
+    "Skill": "think",
+    "UpdatePlan": "think",
+}
+_OF_CATEGORY = {"info": "read", "edit": "edit", "exec": "execute"}
 NO_SANDBOX = "none"  # the word of a user who wants none
 
 
@@ -49,6 +65,14 @@ class Scene:
     # Where commands run: a mechanism of `operable.proc.sandboxes`, or NO_SANDBOX. None: see `commands`.
     sandbox: str | None = None
     approved: bool = False  # the user approved this call, and not only calls like it
+    # Makes a call with the hooks before and after it: (ability, arguments, scene, run) -> its outcome.
+    around: Callable[
+        ["Ability", Mapping[str, Any], "Scene", Callable[[], "AbilityOutcome"]], "AbilityOutcome"
+    ] = lambda _ability, _arguments, _scene, run: run()
+    skills: Mapping[str, Skill] = field(default_factory=dict)  # that the model may read
+    call_id: str = ""
+    # Gets (call_id, text) of what a program prints while it runs, for a user who watches; secrets are masked.
+    heard: Callable[[str, str], object] | None = None
     # Runs sub-agents: [(name, prompt)] -> their answers, in order.
     spawn: Callable[[Sequence[tuple[str, str]]], list["AbilityOutcome"]] | None = None
 
@@ -81,3 +105,8 @@ class Ability:
     def permission(self) -> str:
         """What an allow-list calls it: its name, or SERVER/TOOL, whatever name the model sees. A server has no slash."""
         return self.name if self.server is None else f"{self.server}/{self.server_tool}"
+
+
+def kind_of(name: str, category: str = "") -> str:
+    """The kind of a call, in the words of `operable.wire.events`."""
+    return _KINDS.get(name) or _OF_CATEGORY.get(category, "other")

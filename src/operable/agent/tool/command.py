@@ -55,10 +55,13 @@ _CACHES = {"TMPDIR": "/tmp", "XDG_CACHE_HOME": "/tmp/.cache", "npm_config_cache"
 # A stopped run has a second to end; a program that does not listen gets a part of it.
 _GRACES = Graces(interrupt=0.2, terminate=0.2)
 _HOME = "/home/agent"  # inside a sandbox: empty, and gone with the command
+_LINE = 4096  # characters of a line without an end; the user sees the end of a longer one
 _HEAD = _TAIL = 128 * 1024  # more than any tool's cap, so that what is cut is cut by the cap's own rule
 
 
-def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = False) -> CommandOutput:
+def run_program(
+    argv: list[str], scene: Scene, *, timeout: float, tree: bool = False, stdin: bytes | None = None
+) -> CommandOutput:
     """Run and wait; Fail when the program cannot be started or the sandbox is not available. `tree`: it may start others,
     which end with it, whatever they do to get away.
     """
@@ -66,7 +69,7 @@ def run_program(argv: list[str], scene: Scene, *, timeout: float, tree: bool = F
     command = command._replace(tree=tree)
     place = choose_enclosure(scene, tree=tree)
     with place or nullcontext():
-        return _ran(command if place is None else _inside(command, place), scene, timeout)
+        return _ran(command if place is None else _inside(command, place), scene, timeout, stdin)
 
 
 def choose_enclosure(scene: Scene, *, tree: bool) -> Enclosure | None:
@@ -104,11 +107,37 @@ def _hidden(scene: Scene) -> tuple[str, ...]:
     return tuple(path for path in real if not any(f"{place}/".startswith(f"{path}/") for place in shown))
 
 
-def _ran(command: PreparedCommand, scene: Scene, timeout: float) -> CommandOutput:
+def _ran(command: PreparedCommand, scene: Scene, timeout: float, stdin: bytes | None) -> CommandOutput:
     kept, err = Excerpt(_HEAD, _TAIL), Excerpt(_HEAD, _TAIL)
+    watched = _Watched(scene)
     with (
-        supervise(command, on_stdout=kept.feed, on_stderr=err.feed, timeout=timeout, graces=_GRACES) as run,
+        supervise(
+            command,
+            on_stdout=lambda chunk: watched.feed(kept, chunk),
+            on_stderr=lambda chunk: watched.feed(err, chunk),
+            stdin=stdin,
+            timeout=timeout,
+            graces=_GRACES,
+        ) as run,
         scene.cancellation.waking(lambda: run.reactor.call_soon_threadsafe(run.child.cancel)),
     ):
         end = run.wait()
     return CommandOutput(kept.text().encode("utf-8"), err.text(), end, env=command.env)
+
+
+class _Watched:
+    """What a program prints, for the user who watches: whole lines, because half of a secret is not known as one."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._scene = scene
+        self._rests: dict[int, str] = {}
+
+    def feed(self, kept: Excerpt, chunk: bytes) -> None:
+        kept.feed(chunk)
+        if self._scene.heard is None:
+            return
+        text = self._rests.get(id(kept), "") + chunk.decode("utf-8", "replace")
+        whole, mark, rest = text.rpartition("\n")
+        self._rests[id(kept)] = rest[-_LINE:]
+        if mark:
+            self._scene.heard(self._scene.call_id, self._scene.known.text(whole) + mark)

@@ -15,9 +15,9 @@ import contextlib
 import itertools
 import re
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, MutableMapping
+from collections.abc import Callable, Coroutine, Mapping, MutableMapping
 from concurrent.futures import CancelledError
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Any
 
@@ -25,10 +25,13 @@ from operable.agent.loop.cancellation import Cancellation
 from operable.agent.session.history import ImageBlock
 from operable.agent.tool.ability import Ability, AbilityOutcome, Scene
 from operable.kernel.errors import Fail
+from operable.kernel.extras import ExtraMissingError
 from operable.kernel.redact import Known, redact_text
 from operable.proc.environment import secret_values
 from operable.proc.spawn import prepare
-from operable.run.mcp import Streams, client_session, innermost, list_tools, mcp_process
+from operable.project.schema import McpServer
+from operable.project.settings import fill, filled
+from operable.run.mcp import Streams, client_session, innermost, list_tools, mcp_http, mcp_process
 from operable.wire import json_stream as protocol
 from operable.wire.json_stream import AddMcpServerFrame
 
@@ -40,8 +43,6 @@ _CAP = 50_000
 _LONGEST_NAME = 56
 _OWN_NAME = re.compile(r"(?!(?i:mcp__))[A-Za-z0-9_-]{1,64}")
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
-
-_HTTP_TIMEOUT, _HTTP_SILENCE = 30.0, 300.0
 
 
 class McpServers:
@@ -62,6 +63,7 @@ class McpServers:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._names: set[str] = set()  # of servers that connect or are connected
+        self.taken: frozenset[str] = frozenset()  # names of other servers of the conversation
         self._turn: asyncio.Event | None = (
             None  # set when the server that was added last has offered its tools
         )
@@ -73,7 +75,7 @@ class McpServers:
         check_server(server)
         self._known.add(*secret_values({**(server.env or {}), **(server.headers or {})}, given=True))
         with self._changed:
-            if server.name in self._names:
+            if server.name in self._names or server.name in self.taken:
                 raise Fail(
                     "usage",
                     "MCP_SERVER_TWICE",
@@ -258,8 +260,8 @@ def _outcome(result: Any) -> AbilityOutcome:
 
 def _explained(error: BaseException) -> str:
     error = innermost(error)
-    if isinstance(error, ModuleNotFoundError):
-        return f"{error}; pip install 'operable[mcp]'"
+    if isinstance(error, ExtraMissingError):
+        return f"{error}; {error.hint}"
     return str(error) or type(error).__name__
 
 
@@ -282,6 +284,19 @@ def check_server(server: AddMcpServerFrame) -> None:
         )
 
 
+def configured_frame(name: str, server: McpServer, environment: Mapping[str, str]) -> AddMcpServerFrame:
+    """A server of the configuration with its variables filled in. Raises KeyError with one that is not set."""
+    return AddMcpServerFrame(
+        name=name,
+        transport=server.reached_by,
+        command=server.command,
+        args=tuple(fill(word, environment) for word in server.args) or None,
+        env=dict(filled(server.env, environment)) or None,
+        url=None if server.url is None else fill(server.url, environment),
+        headers=dict(filled(server.headers, environment)) or None,
+    )
+
+
 def _refused(server: AddMcpServerFrame, problem: str) -> Fail:
     return Fail("usage", "MCP_SERVER_INVALID", f"AddMcpServer '{server.name[:200]}': {problem}")
 
@@ -296,18 +311,4 @@ def transport(server: AddMcpServerFrame, workspace: str) -> AbstractAsyncContext
         from mcp.client.sse import sse_client
 
         return sse_client(server.url or "", headers=dict(server.headers or {}))
-    return _streamable_http(server)
-
-
-@asynccontextmanager
-async def _streamable_http(server: AddMcpServerFrame) -> AsyncIterator[Streams]:
-    import httpx2
-    from mcp.client.streamable_http import streamable_http_client
-
-    # A stream of events may be silent for long; everything else may not.
-    timeout = httpx2.Timeout(_HTTP_TIMEOUT, read=_HTTP_SILENCE)
-    async with (
-        httpx2.AsyncClient(headers=dict(server.headers or {}), timeout=timeout) as client,
-        streamable_http_client(server.url or "", http_client=client) as streams,
-    ):
-        yield streams
+    return mcp_http(server.url or "", dict(server.headers or {}))

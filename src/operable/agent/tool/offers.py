@@ -37,13 +37,12 @@ from operable.offer.action import (
     actions,
     check_arguments,
     tool_name,
-    with_any_words,
 )
 from operable.offer.aoi import AoiAdapter
 from operable.offer.app import AppAdapter, app_actions
 from operable.offer.gate_call import effect_of, gated_call
 from operable.offer.result import remove
-from operable.offer.words import PLAN, takes_any_words
+from operable.offer.words import PLAN, described
 from operable.proc.tree.escalation import Graces
 from operable.run.discovery import ToolSource, describe
 
@@ -105,14 +104,10 @@ def _app(name: str, workspace: str) -> list[Ability]:
     package.require()
     approvals.require(package)
     usage = _usage(package)
-    commands = asyncio.run(
-        _abilities(
-            _Owner("app", package.slug),
-            AppAdapter(package),
-            app_actions(package),
-            f"{usage.name} explains it",
-        )
-    )
+    offered = app_actions(package)
+    about = f"{usage.name} explains it"
+    owner = _Owner("app", package.slug)
+    commands = asyncio.run(_abilities(owner, AppAdapter(package), offered, about, offered))
     return [usage, *commands]
 
 
@@ -144,18 +139,18 @@ class _Owner(NamedTuple):
 
 
 async def _abilities(
-    owner: _Owner, adapter: Adapter, offered: Sequence[Action], about: str, reached: Sequence[Action] = ()
+    owner: _Owner, adapter: Adapter, offered: Sequence[Action], about: str, reached: Sequence[Action]
 ) -> list[Ability]:
     """`about`: for a command without a summary. `reached`: what the words of a command without a schema may name."""
     slots = asyncio.Semaphore(_AT_ONCE)
 
-    async def schema_of(action: Action) -> dict[str, Any]:
+    async def one(action: Action) -> tuple[Action, dict[str, Any]]:
         async with slots:
-            return await adapter.input_schema(action)
+            return await described(adapter, action, reached)
 
     try:
         async with asyncio.timeout(_DESCRIBED):
-            schemas = await asyncio.gather(*map(schema_of, offered))
+            found = await asyncio.gather(*map(one, offered))
     except TimeoutError:
         raise Fail(
             "timeout",
@@ -163,11 +158,7 @@ async def _abilities(
             f"{owner.name} did not describe its {len(offered)} commands within {_DESCRIBED:g} s",
             target=owner.name,
         ) from None
-    abilities = []
-    for action, schema in zip(offered, schemas, strict=True):
-        widest = with_any_words(action, reached) if reached and takes_any_words(schema) else action
-        abilities.append(_ability(owner, adapter, widest, schema, about))
-    return abilities
+    return [_ability(owner, adapter, action, schema, about) for action, schema in found]
 
 
 def _ability(owner: _Owner, adapter: Adapter, action: Action, schema: dict[str, Any], about: str) -> Ability:

@@ -6,9 +6,12 @@ by the host. Deciding is plain logic; waiting is the round's business: it receiv
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from operable.agent.tool.ability import Ability
+from operable.agent.tool.call_rules import CallRules
+from operable.gate.policy.pattern import ALLOW, ASK, DENY
 from operable.kernel.data_class import dataclass
 
 MODES = ("default", "auto_edit", "yolo")
@@ -25,10 +28,27 @@ class PermissionDecision:
 class Permissions:
     """What is allowed without asking, for one session."""
 
-    def __init__(self, mode: str = "default", allow_list: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, mode: str = "default", allow_list: tuple[str, ...] = (), rules: CallRules | None = None
+    ) -> None:
         self.mode = mode
+        self.rules = rules  # of the configuration; they come before the mode
         self.tools = set(allow_list)  # names of tools; SERVER/TOOL for those of MCP servers
         self.categories: set[str] = set()
+
+    def decide(self, ability: Ability, arguments: Mapping[str, Any], *, each_time: bool) -> tuple[str, str]:
+        """(allow, ask or deny; why, where a rule has decided). `each_time`: see `allows`."""
+        ruling = None if self.rules is None else self.rules.judge(ability, arguments)
+        if ruling is not None and ruling.effect in (DENY, ASK):
+            return ruling.effect, ruling.reason
+        if ruling is not None and not (each_time or ability.always_ask):
+            return ALLOW, ruling.reason
+        return (ALLOW if self.allows(ability, each_time=each_time) else ASK), ""
+
+    def asks_each_time(self, ability: Ability, arguments: Mapping[str, Any]) -> bool:
+        """Whether a rule wants to be asked about this call, whatever was allowed before."""
+        ruling = None if self.rules is None else self.rules.judge(ability, arguments)
+        return ruling is not None and ruling.effect == ASK
 
     def allows(self, ability: Ability, *, each_time: bool) -> bool:
         """Whether a call needs no question. `each_time`: what it touches is asked about for each call (`Reach`)."""
@@ -104,6 +124,11 @@ class ToolPermissions:
             return False
         pending[1](PermissionDecision(call_id, allowed=False, reason=reason))
         return True
+
+    def waits(self, call_id: str) -> bool:
+        """Whether this call waits for an answer."""
+        with self._lock:
+            return call_id in self._pending
 
     def withdraw(self, call_ids: list[str]) -> None:
         """These calls are no longer wanted; an answer that comes later finds nothing."""

@@ -9,24 +9,20 @@ from typing import Any
 
 from operable.agent.loop.cancellation import Cancellation
 from operable.agent.session.conversation import SessionConversation
-from operable.agent.session.history import ToolUseBlock
+from operable.agent.tool.ability import kind_of
 from operable.agent.tool.workspace import reach
 from operable.kernel.data_class import dataclass
 
-# The words of ACP and of `operable.wire.events`.
-_KINDS = {
-    "Read": "read",
-    "ViewImage": "read",
-    "Write": "edit",
-    "Edit": "edit",
-    "Bash": "execute",
-    "ExecCommand": "execute",
-    "Glob": "search",
-    "Grep": "search",
-    "Spawn": "think",
-    "UpdatePlan": "think",
-}
-_OF_CATEGORY = {"info": "read", "edit": "edit", "exec": "execute"}
+__all__ = [
+    "FileChange",
+    "TouchedPlace",
+    "can_last",
+    "change_of",
+    "kind_of",
+    "lasting_scope",
+    "place_of",
+]
+
 _SCOPES = {"info": "looking", "edit": "edits", "exec": "commands"}
 _PATHS = ("file_path", "path")
 _SHOWN = (
@@ -49,10 +45,6 @@ class FileChange:
     path: str
     before: str | None
     after: str
-
-
-def kind_of(name: str, category: str = "") -> str:
-    return _KINDS.get(name) or _OF_CATEGORY.get(category, "other")
 
 
 def place_of(arguments: Any, workspace: str) -> TouchedPlace | None:
@@ -79,25 +71,14 @@ def change_of(name: str, arguments: Any, workspace: str) -> FileChange | None:
     return None
 
 
-def use_of(conversation: SessionConversation, call_id: str, name: str) -> ToolUseBlock:
-    """The call as the model made it; without arguments for one of a sub-agent, whose conversation is elsewhere."""
-    return next(
-        (
-            block
-            for turn in reversed(conversation.turns[-2:])
-            for block in turn.blocks
-            if isinstance(block, ToolUseBlock) and block.call_id == call_id
-        ),
-        ToolUseBlock(call_id, name, {}),
-    )
-
-
 def can_last(conversation: SessionConversation, name: str, arguments: Any) -> bool:
     """Whether an approval of this call may last; what reaches far, destroys or becomes execution is asked about each
     time.
     """
     ability = conversation.ability(name)
     if ability is None or ability.always_ask:
+        return False
+    if conversation.desk.permissions.asks_each_time(ability, arguments):
         return False
     return not reach(conversation.scene(Cancellation()), ability, arguments).each_time
 

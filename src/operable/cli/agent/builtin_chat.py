@@ -6,23 +6,42 @@ The options are those of `operable-agent`, read by its own reader, so that both 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from operable.agent.chat.conversation import Chat
-from operable.agent.chat.dialogue import Dialogue, unattended
-from operable.agent.chat.screen import ChatScreen
 from operable.agent.options import read_options
+from operable.agent.places import sessions_folder
+from operable.agent.session.store import Sessions
+from operable.agent.tool import presentation
+from operable.agent.tool.permissions import MODES
 from operable.cli.agent.manifests import read_text
 from operable.cli.agent.wire import Said, row
+from operable.cli.terminal.line_output import LineOutput, settle
+from operable.cli.terminal.partner import ChatMessage, ChatStatus
+from operable.cli.terminal.resume import OFFERED, PICK, ResumeOffer, pick
+from operable.cli.terminal.session import converse
+from operable.cli.terminal.transcript import ChatTranscript
+from operable.gate.approvals import Ask
 from operable.kernel.errors import Fail
 from operable.tool import Warn
 from operable.tool.run.context import interactive_required
 from operable.wire import events as e
+from operable.wire.json_stream import SetConfigFrame
 
 if TYPE_CHECKING:
+    from operable.gate.approvals import Decision
     from operable.tool import Context
     from operable.wire.json_stream import FrameProblem
+
+_UNATTENDED = "No user can be asked"
+# What "always" covers, by the category of the tool.
+_SCOPES = {
+    "info": "every tool that only looks, in this session",
+    "edit": "every edit of a file in this workspace, in this session",
+    "exec": "EVERY command, whatever it does, in this session",
+}
+_COMPACT = {"/compact": "make the conversation shorter, by a summary of what is older"}
 
 
 def chatted(
@@ -40,54 +59,203 @@ def chatted(
     if message and not text.strip():
         raise Fail("usage", "EMPTY_MESSAGE", "the message is empty")
     environment = dict(os.environ)
-    with Chat(read_options(_line(words), environment), environment) as chat:
+    options = read_options(_line(words), environment)
+    if options.get("resume") == PICK:
+        _choose_session(context, options)
+    with Chat(options, environment) as chat:
         if mode is not None:
             chat.conversation.desk.permissions.mode = mode
+        if context.person:
+            chat.allow_reads()
         context.conclude(session=chat.session_id)
-        screen = ChatScreen(context, chat.conversation.workspace, thoughts=thoughts)
-        dialogue = Dialogue(chat, screen) if context.person else None
-        if dialogue is not None and not message:
-            context.show("")
-            dialogue.hold()
-            context.conclude(session=chat.session_id)
+        partner = BuiltinPartner(chat)
+        if message:
+            yield from _turn(context, partner, text, thoughts=thoughts)
         else:
-            yield from _turn(context, chat, screen, dialogue, text)
+            converse(partner, context, thoughts=thoughts)
+            context.conclude(session=chat.session_id)
 
 
-def _turn(
-    context: Context, chat: Chat, screen: ChatScreen, dialogue: Dialogue | None, text: str
-) -> Iterator[Said | Warn]:
+def _choose_session(context: Context, options: dict[str, Any]) -> None:
+    workspace = os.path.realpath(options.get("workspace", "."))
+    known = (each for each in Sessions(sessions_folder()).listing() if each.cwd == workspace and each.turns)
+    offers = [
+        ResumeOffer(each.id, each.updated_at, each.messages, each.summary, each.last_words)
+        for each, _ in zip(known, range(OFFERED), strict=False)
+    ]
+    chosen = pick(context, offers, LineOutput(context).line)
+    options.pop("resume")
+    if chosen is not None:
+        options["resume"] = chosen
+
+
+def _turn(context: Context, partner: BuiltinPartner, text: str, *, thoughts: bool) -> Iterator[Said | Warn]:
     """One message; Fail unless it was answered."""
     denied = 0
+    out = LineOutput(context)
+    transcript = ChatTranscript(out, partner.workspace, thoughts=thoughts)
     try:
         if not context.machine:
-            screen.wait()
-        for event in chat.turn(text):
-            if isinstance(event, e.AgentPrompt) and dialogue is None:
+            out.wait()
+        for event in partner.turn(ChatMessage(text)):
+            if isinstance(event, e.AgentPrompt) and not context.person:
                 denied += 1
-                unattended(chat, event)
+                partner.refuse(event)
             elif context.machine:
                 yield row(event)
             else:
-                _show(event, screen, dialogue)
+                _show(event, partner, context, transcript, out)
     finally:
-        screen.rest()
-    context.conclude(denied=denied)
-    if denied:
-        said = "tool call was" if denied == 1 else "tool calls were"
-        yield Warn("ASKS_DENIED", f"{denied} {said} denied: no user could be asked; see --allow, --mode")
-    if chat.problem is not None:
-        raise _failure(chat.problem)
+        out.rest()
+        context.conclude(denied=denied)
+        if denied:
+            said = "tool call was" if denied == 1 else "tool calls were"
+            context.warn(
+                "ASKS_DENIED", f"{denied} {said} denied: no user could be asked; see --allow, --mode"
+            )
 
 
-def _show(event: e.AnyEvent, screen: ChatScreen, dialogue: Dialogue | None) -> None:
-    screen.show(event)
-    if isinstance(event, e.AgentPrompt) and dialogue is not None:
-        dialogue.ask(event)
+def _show(
+    event: e.AnyEvent, partner: BuiltinPartner, context: Context, transcript: ChatTranscript, out: LineOutput
+) -> None:
+    transcript.show(event)
+    if isinstance(event, e.AgentPrompt):
+        ask = partner.question(event)
+        if ask is not None:
+            settle(partner, ask, context, transcript, event.call_id)
+    elif isinstance(event, e.AgentPlan):
+        transcript.end_plan()
     elif not isinstance(event, e.TurnEnd):
-        screen.wait()
-    elif event.reason == e.CANCELLED:
-        raise Fail("cancelled", "TURN_CANCELLED", "the turn was stopped")
+        out.wait()
+
+
+class BuiltinPartner:
+    """The built-in agent in this process, as the terminal face sees it."""
+
+    alive = True
+
+    def __init__(self, chat: Chat) -> None:
+        self._chat = chat
+
+    @property
+    def greeting(self) -> str:
+        conversation = self._chat.conversation
+        model = conversation.tuning.model
+        return f"{model} in {conversation.workspace}\n/help says what else there is."
+
+    @property
+    def workspace(self) -> str:
+        return self._chat.conversation.workspace
+
+    @property
+    def status(self) -> ChatStatus:
+        conversation = self._chat.conversation
+        tokens = conversation.tokens
+        return ChatStatus(
+            conversation.tuning.model,
+            conversation.desk.permissions.mode,
+            tokens.input_tokens + tokens.cache_read_tokens + tokens.cache_write_tokens,
+            tokens.output_tokens,
+            conversation.cost_usd,
+            conversation.window_used,
+            conversation.window,
+        )
+
+    @property
+    def commands(self) -> Mapping[str, str]:
+        known = self._chat.conversation.project.commands
+        return {
+            **_COMPACT,
+            **{f"/{name}": each.description or each.prompt[:60] for name, each in known.items()},
+        }
+
+    def understands(self, word: str) -> bool:
+        return word in self.commands
+
+    def values(self, word: str) -> Sequence[str]:
+        return MODES if word == "/mode" else ()
+
+    def listen(self, heard: Callable[[str, str], None]) -> None:
+        self._chat.listen(heard)
+
+    def turn(self, message: ChatMessage) -> Iterator[e.AnyEvent]:
+        end: e.TurnEnd | None = None
+        for event in self._chat.turn(message.text, message.files):
+            end = event if isinstance(event, e.TurnEnd) else end
+            yield event
+        if self._chat.problem is not None:
+            raise _failure(self._chat.problem)
+        if end is not None and end.reason == e.CANCELLED:
+            raise Fail("cancelled", "TURN_CANCELLED", "the turn was stopped")
+
+    def stop(self) -> None:
+        if self._chat.running:
+            self._chat.stop()
+
+    def question(self, prompt: e.AgentPrompt) -> Ask | None:
+        conversation, call_id = self._chat.conversation, prompt.tool_call_id
+        ability = conversation.ability(prompt.tool_name)
+        if (
+            ability is not None
+            and self._lasts(prompt)
+            and conversation.desk.permissions.allows(ability, each_time=False)
+        ):  # an answer to another question covers this one
+            self._chat.allow(call_id)
+            return None
+        return Ask(
+            call_id,
+            prompt.session_id,
+            "permission",
+            prompt.text,
+            prompt.tool_name,
+            prompt.kind,
+            prompt.arguments,
+        )
+
+    def waits(self, ask: Ask) -> bool:
+        return self._chat.conversation.desk.waits(ask.id)
+
+    def answer(self, ask: Ask, decision: Decision) -> None:
+        if decision.allowed:
+            self._chat.allow(ask.id, always=bool(decision.remember))
+        else:
+            self._chat.deny(ask.id, decision.reason)
+
+    def refuse(self, prompt: e.AgentPrompt) -> None:
+        """The answer to a question if no user can be asked."""
+        self._chat.deny(prompt.tool_call_id, _UNATTENDED)
+
+    def give_up(self, ask: Ask) -> None:
+        del ask  # the turn has no use for its answer
+        self.stop()
+
+    def lasting(self, ask: Ask) -> str:
+        conversation = self._chat.conversation
+        ability = conversation.ability(ask.tool)
+        if ability is None or not presentation.can_last(conversation, ask.tool, ask.arguments):
+            return ""
+        if ability.server is not None:
+            return f"the tool {ability.server_tool} of the server {ability.server}, in this session"
+        return _SCOPES.get(ability.category, "")
+
+    def elsewhere(self, ask: Ask) -> str:
+        del ask  # it waits in this process alone
+        return ""
+
+    def select(self, *, mode: str | None = None, model: str | None = None) -> None:
+        if mode is not None:
+            mode = mode.replace("-", "_")  # as the modes of other agents are spelled
+            if mode not in MODES:
+                raise Fail("usage", "UNKNOWN_MODE", f"A mode is one of {', '.join(MODES)}")
+            self._chat.conversation.desk.permissions.mode = mode
+        if model is not None:
+            self._chat.conversation.configure(SetConfigFrame(model=model))
+
+    def begin_anew(self) -> None:
+        self._chat.begin_anew()
+
+    def _lasts(self, prompt: e.AgentPrompt) -> bool:
+        return presentation.can_last(self._chat.conversation, prompt.tool_name, prompt.arguments)
 
 
 def _failure(problem: FrameProblem) -> Fail:

@@ -9,16 +9,25 @@ a turn that is too long ends in its log as `timeout`, like any other.
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime
+from itertools import islice
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
 from operable.cli.agent.manifests import handle, options_of, somebody
-from operable.cli.agent.terminal import Screen, settle
+from operable.cli.agent.partner import HostPartner
+from operable.cli.agent.session_control import age_given
 from operable.cli.agent.wire import Said, row
+from operable.cli.terminal.line_output import LineOutput, settle
+from operable.cli.terminal.partner import ChatMessage
+from operable.cli.terminal.resume import OFFERED, PICK, ResumeOffer, pick
+from operable.cli.terminal.session import converse
+from operable.cli.terminal.transcript import ChatTranscript
 from operable.cli.variables import variables, warn_of_exposed
 from operable.gate.policy.pattern import ASK
 from operable.gate.policy.policy_file import load_policy, rules
@@ -27,12 +36,15 @@ from operable.host.arm import Message
 from operable.host.session.context import Limits
 from operable.host.session.log_files import read_log
 from operable.host.session.registry import Registry, SessionHome
-from operable.host.session.transcript import quoted, spoken
+from operable.host.session.transcript import quoted, spoken, user_words
 from operable.host.start.options import StartOptions
 from operable.host.start.placement import NONE, choose_sandbox, is_unconfined, kept_home, sandbox_of
+from operable.host.start.project import configured
 from operable.host.start.sequence import UNCONFINED
 from operable.host.sync import SyncSession, interruptible
 from operable.kernel.errors import EX_TIMEOUT, Fail
+from operable.project.settings import load_settings
+from operable.serve.session.view import Glances
 from operable.wire import events as e
 
 if TYPE_CHECKING:
@@ -43,6 +55,9 @@ if TYPE_CHECKING:
     from operable.tool import Context
 
 TRANSCRIPT = "transcript"
+_READS = ("read:**", "search:**")  # in the workspace, by real path; a rule of the person comes first
+_BEGINNING = 100  # events of a session, for the first words of its user
+_LAG = 1.0  # seconds behind the limit of a turn until its reader gives up the events that it is behind with
 # What installing the program can settle.
 INSTALLABLE = ("AGENT_NOT_INSTALLED", "VERSION_MISMATCH")
 
@@ -55,13 +70,14 @@ def start_of(options: ConversationOptions, *, asking: bool, continuation: str | 
     if options.policy is not None:
         policy = load_policy(options.policy).with_rules(policy.rules)
     elif asking:
-        policy = Policy(policy.rules, ASK)
+        policy = Policy(policy.rules, ASK, unless=_READS)
     return StartOptions(
         options.workspace,
         policy=policy,
         mode=options.mode,
         model=options.model,
         session_id=options.session,
+        keep_for=None if options.keep_for is None else age_given(options.keep_for, "--keep-for"),
         resume=options.resume,
         continuation=continuation,
         sandbox=options.sandbox,
@@ -87,18 +103,55 @@ class Talk:
         self._wanted = wanted
         self._asked = start_of(wanted, asking=asking, continuation=continuation)
         self._deadline = None if context.timeout is None else monotonic() + context.timeout
-        self._screen = Screen(context, thoughts=wanted.thoughts)
+        self._transcript = ChatTranscript(
+            LineOutput(context), os.path.realpath(wanted.workspace), thoughts=wanted.thoughts
+        )
         self._session: SyncSession | None = None
+        self._partner: HostPartner | None = None
         warn_of_exposed(wanted.env or (), context)
         self._env = variables(wanted.env or ())
         self.agent: AgentCliHandle = handle(name, wanted.workspace)
+        self._asked, notes = configured(
+            self._asked,
+            self.agent.id,
+            self.agent.manifest.protocol,
+            os.environ,
+            named=wanted.policy is not None,
+        )
+        for note in notes:
+            context.warn("CONFIG_NOT_APPROVED", note)
         self._warn_of_unlisted_model()
+        if self._asked.resume == PICK:
+            self._asked = replace(self._asked, resume=self._picked())
+
+    def _picked(self) -> str | None:
+        """The earlier session that the person chooses."""
+        place, glances = os.path.realpath(self._wanted.workspace), Glances()
+        homes = (
+            home
+            for home in Registry().sessions()
+            if home.meta.adapter_slug == self.agent.id
+            and home.meta.cwd == place
+            and home.meta.agent_session_id is not None
+            and home.meta.turns
+        )
+        offers = [
+            ResumeOffer(
+                home.meta.id,
+                datetime.fromisoformat(home.meta.last_output_at or home.meta.started_at).timestamp(),
+                home.meta.turns,
+                _first_words(home) or home.meta.label or home.meta.id,
+                glances.of(home.folder).last_line,
+            )
+            for home, _ in zip(homes, range(OFFERED), strict=False)
+        ]
+        return pick(self._context, offers, self._transcript.say)
 
     def __enter__(self) -> Self:
         self._session = SyncSession(self._start())
         provider = self._provider()
         if is_unconfined(provider) and self._asked.sandbox is None and not self._context.machine:
-            self._screen.aside(f"[notice] {UNCONFINED} (--sandbox bubblewrap confines it)")
+            self._transcript.say(f"{UNCONFINED} (--sandbox bubblewrap confines it)", "dim")
         sandbox = NONE if is_unconfined(provider) else provider
         self._context.conclude(session=self._session.id, sandbox=sandbox)
         return self
@@ -128,18 +181,41 @@ class Talk:
 
     def turn(self, text: str) -> Iterator[Said]:
         """One message, and the result: rows for machines, shown to people. Fail unless it is completed."""
-        turn = self.session.send(self._message(text), timeout=self._left())
-        failure: e.Failure | None = None
-        for event in turn:
-            if isinstance(event, e.AgentError):
-                failure = event.error
+        partner = self.partner
+        for event in partner.turn(ChatMessage(text)):
             if self._context.machine:
                 yield row(event)
                 continue
-            self._screen.show(event)
-            if isinstance(event, e.AgentPrompt):
-                settle(self.session, event.tool_call_id, self._context, self._screen)
-        self._screen.end()
+            self._transcript.show(event)
+            if isinstance(event, e.AgentPrompt) and (ask := partner.question(event)) is not None:
+                settle(partner, ask, self._context, self._transcript, event.call_id)
+            elif isinstance(event, e.AgentPlan):
+                self._transcript.end_plan()
+
+    def hold(self) -> None:
+        """Talk with the person at the terminal, until one of both leaves."""
+        converse(self.partner, self._context, thoughts=self._wanted.thoughts)
+
+    @property
+    def partner(self) -> HostPartner:
+        if self._partner is None:
+            self._partner = HostPartner(self.session, self.agent.manifest.name, self._play)
+        return self._partner
+
+    def _play(self, said: ChatMessage) -> Iterator[e.AnyEvent]:
+        """The events of one turn; Fail unless it is completed."""
+        turn = self.session.send(self._message(said), timeout=self._left())
+        failure: e.Failure | None = None
+        left_out = 0
+        for event in turn:
+            if isinstance(event, e.AgentError):
+                failure = event.error
+            if self._is_late():
+                left_out += turn.skip()
+            yield event
+        if left_out:
+            message = f"the time is up: {left_out} events of the turn were left out; its log has them"
+            self._context.warn("EVENTS_LEFT_OUT", message)
         self._context.conclude(
             reason=None if turn.end is None else turn.end.reason,
             agent_session_id=self.session.agent_session_id,
@@ -148,12 +224,22 @@ class Talk:
         if problem is not None:
             raise problem
 
-    def _message(self, text: str) -> Message:
+    def _is_late(self) -> bool:
+        """Whether the time is up, and this side is behind an agent that writes faster than its events are read."""
+        return self._deadline is not None and monotonic() > self._deadline + _LAG
+
+    def _message(self, said: ChatMessage) -> Message:
         """With the strategy `transcript`, what was said before, by both sides, is before the message."""
-        start = self._asked
-        if start.continuation != TRANSCRIPT or start.resume is None:
-            return Message(text)
-        return Message(quoted(spoken(read_log(Registry().session(start.resume).folder)), text))
+        start, text = self._asked, self._expanded(said.text)
+        if start.continuation == TRANSCRIPT and start.resume is not None:
+            text = quoted(spoken(read_log(Registry().session(start.resume).folder)), text)
+        return Message(text, said.files, said.images)
+
+    def _expanded(self, text: str) -> str:
+        """What a custom command at the beginning of a message stands for."""
+        if not text.startswith("/"):
+            return text
+        return load_settings(self._asked.workspace).expanded(text) or text
 
     def _start(self) -> Session:
         """The session. Nothing is installed unless `--install` says so, or the person at the terminal does."""
@@ -197,7 +283,7 @@ class Talk:
             if reported.stage == "install":
                 self._context.warn("AGENT_INSTALLING", f"{self._name}: {reported.message}")
         else:
-            self._screen.aside(f"[{reported.stage}] {reported.message}")
+            self._transcript.say(f"[{reported.stage}] {reported.message}", "dim")
 
     async def _started(self, *, install: bool) -> Session:
         left = self._left()
@@ -239,6 +325,12 @@ class Talk:
         return None if self._deadline is None else max(0.01, self._deadline - monotonic())
 
 
+def _first_words(home: SessionHome) -> str:
+    """What the person said first."""
+    beginning = islice(read_log(home.folder), _BEGINNING)
+    return next((said for record in beginning if (said := user_words(record.event))), "")
+
+
 def outcome(name: str, end: e.TurnEnd | None, failure: e.Failure | None) -> Fail | None:
     """What a turn's end means for the exit status; None: it was completed."""
     reason = e.ERROR if end is None else end.reason
@@ -246,7 +338,9 @@ def outcome(name: str, end: e.TurnEnd | None, failure: e.Failure | None) -> Fail
     if reason == e.COMPLETED:
         return None
     if reason == e.TIMEOUT:
-        return Fail("timeout", "TURN_TIMEOUT", reported or f"{name} did not end", target=name)
+        return Fail(
+            "timeout", "TURN_TIMEOUT", reported or f"the turn of {name} did not end in time", target=name
+        )
     if reason == e.CANCELLED:
         return Fail(
             "cancelled", "TURN_CANCELLED", reported or f"the turn of {name} was cancelled", target=name

@@ -146,6 +146,31 @@ class AgentSession(Event):
     pid: int | None = None  # of the host
 
 
+class AgentStopped(Event):
+    """A session was asked to end its turn, or itself; `status` is the one that it has now."""
+
+    id: str  # of the session
+    request: Literal["interrupt", "kill"]
+    status: Literal["starting", "running", "exited", "killed", "error"]
+
+
+class AgentExport(Event):
+    """What was spoken in a session, as Markdown."""
+
+    session: str
+    agent: str
+    turns: int
+    text: str
+
+
+class AgentPruned(Event):
+    """A session that has ended, and its log, are removed."""
+
+    id: str  # of the session
+    agent: str
+    bytes: int
+
+
 class AuditRecord(Event):
     """One record of an audit chain."""
 

@@ -17,7 +17,7 @@ from operable.host.launch.places import Places
 from operable.host.launch.step import Question
 from operable.kernel.errors import Fail
 from operable.proc.terminal import Terminal
-from operable.tool.human.mode import visible
+from operable.tool.human.cells import visible
 
 if TYPE_CHECKING:
     from operable.host.agent_cli import AgentCliHandle
@@ -47,11 +47,9 @@ def find(name: str, workspace: str) -> DiscoveredManifest:
 
 def handle(name: str, workspace: str) -> AgentCliHandle:
     """The agent of this name, which may be acted on; all problems of its manifest at once when it cannot be used."""
-    from operable.host.agent_cli import define_agent_cli
+    from operable.host.agent_cli import agent
 
-    found = find(name, workspace)
-    found.require_trusted()
-    return define_agent_cli(found.path, trusted=True)
+    return agent(find(name, workspace).path, workspace=workspace)
 
 
 def look(found: DiscoveredManifest) -> Loaded:

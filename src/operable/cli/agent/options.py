@@ -20,7 +20,8 @@ class ConversationOptions(Options):
     egress: a host that it may reach beyond those of its manifest, as NAME or NAME:PORT; may be repeated
     env: give the agent this variable, as NAME=VALUE, or NAME=@FILE for a secret; may be repeated
     session: the id that this session gets in our own books
-    resume: go on with this earlier session: our id of it, or the agent's own
+    keep_for: how long its log is kept after its end before `operable agent prune` removes it: 90s, 30m, 2h or 30d
+    resume: go on with this earlier session: our id of it, or the agent's own; pick shows them and asks
     install: install it, with your rights, when it is not there in the right version; else that is refused, or asked
     thoughts: show people what it thinks, too
     """
@@ -37,6 +38,7 @@ class ConversationOptions(Options):
     egress: list[str] | None = None
     env: list[str] | None = None
     session: str | None = None
+    keep_for: str | None = None
     resume: str | None = None
     install: bool = False
     thoughts: bool = False

@@ -7,16 +7,23 @@ Planning looks and changes nothing (but remembers what it found, as every look d
 from __future__ import annotations
 
 import os
+import queue
 import shlex
-from collections.abc import Iterator, Mapping
+import threading
+import time
+from collections.abc import Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from operable.cli.agent.events import AgentInstalled, AgentLogin, AgentMended, SetupStepDone
+from operable.cli.agent.login_key import keep_key
 from operable.cli.agent.manifests import json_file, launch, somebody
 from operable.host.launch.doctor import LaunchCheck, doctor, mend
+from operable.host.launch.install import Installed
 from operable.host.launch.installer import InstallProgress
-from operable.host.launch.readiness import Launch, checked, not_installed
+from operable.host.launch.login.auth import Authentication
+from operable.host.launch.readiness import Launch, checked, not_installed, own_login
 from operable.host.launch.setup import Setup
 from operable.host.launch.step import step_kind
 from operable.host.launch.version import check
@@ -33,6 +40,9 @@ from operable.tool import Change, Check, Progress
 
 if TYPE_CHECKING:
     from operable.tool import Context
+
+_EVERY = 1.0  # seconds between two words about one download
+Ready = tuple[Installed, str]  # a program, and its version
 
 
 # --- install
@@ -60,18 +70,50 @@ def planned_install(name: str, workspace: str, *, again: bool, unpinned: bool) -
     )
 
 
-def installed(change: Change, context: Context) -> Iterator[AgentInstalled | Progress]:
+def installed(change: Change) -> Iterator[AgentInstalled | Progress]:
     """Install, then ask the installed file for its version."""
-    reported: list[InstallProgress] = []
     unpinned = bool(change.get("unpinned"))
-    _, job = _again(change, StartOptions(report=reported.append, allow_unpinned=unpinned, may_install=True))
-    if change.get("again") and job.installation().locate() is not None:
-        job.installation().install(again=True)
-    found, version = checked(job)
-    yield from _progress(reported, context)
+    _, job = _again(change, StartOptions(allow_unpinned=unpinned, may_install=True))
+    found, version = yield from _install_progress(job, again=bool(change.get("again")))
     yield AgentInstalled(
         id=job.manifest.id, name=job.manifest.name, binary=found.binary, version=version, method=found.method
     )
+
+
+def _install_progress(job: Launch, *, again: bool) -> Generator[Progress, None, Ready]:
+    """Install what is missing (`again`: also what is there), and give the program that was asked for its version.
+
+    In a thread of its own, its words as progress while it runs. When the reader stops, so does the installation, and it
+    is waited for.
+    """
+    stop = threading.Event()
+    told: queue.SimpleQueue[InstallProgress | None] = queue.SimpleQueue()
+    watched = replace(job, stop=stop, report=told.put)
+    with ThreadPoolExecutor(1, thread_name_prefix="install") as pool:
+        running = pool.submit(_install, watched, again)
+        running.add_done_callback(lambda _: told.put(None))
+        try:
+            yield from _shown(told)
+        finally:
+            stop.set()
+    return running.result()
+
+
+def _install(job: Launch, again: bool) -> Ready:
+    if again and job.installation().locate() is not None:
+        job.installation().install(again=True)
+    return checked(job)
+
+
+def _shown(told: queue.SimpleQueue[InstallProgress | None]) -> Generator[Progress, None, None]:
+    steps, last = 0, float("-inf")
+    while (each := told.get()) is not None:
+        if each.done is None:
+            steps += 1
+            yield Progress(done=steps, message=each.message, unit="steps")
+        elif each.done == each.total or time.monotonic() - last >= _EVERY:
+            last = time.monotonic()
+            yield Progress(done=each.done, total=each.total, message=each.message, unit="bytes")
 
 
 # --- setup
@@ -142,25 +184,56 @@ def set_up(changes: list[Change], context: Context) -> Iterator[SetupStepDone]:
 # --- login
 
 
-def planned_login(name: str, workspace: str, context: Context, *, again: bool) -> Change | None:
-    """None: it is logged in. Fail auth_required when its login needs a person who is not there."""
-    _, job = launch(name, StartOptions(workspace, person=somebody(context)))
+def planned_login(name: str, workspace: str, context: Context, *, again: bool) -> Change | Check:
+    """A check: it is logged in, and how that is known. Fail auth_required, with what to do, if it cannot be done here."""
+    loaded, job = launch(name, StartOptions(workspace, person=somebody(context)))
+    manifest = loaded.as_(AgentCli)
     job = replace(job, remember=not context.dry_run)
-    authentication = job.authentication(_binary(job), job.setup(None).environment())
-    login = None if job.manifest.auth is None else job.manifest.auth.login
-    if authentication.look() == "authed" and not again:
-        return None
+    authentication = _authentication(loaded, job)
+    login = None if authentication.auth is None else authentication.auth.login
+    if authentication.auth is not None and authentication.look() == "authed" and not again:
+        return _logged_in(manifest, authentication)
     if login is None:
-        raise authentication.required()
+        raise _how_to_log_in(manifest, authentication.required())
     if login.interactive and job.person is None and not context.dry_run:
-        raise authentication.required("its login needs a person at a terminal")
+        raise _how_to_log_in(manifest, authentication.required("its login needs a person at a terminal"))
     return Change("log in", name, workspace=os.path.realpath(workspace), command=login.cmd)
 
 
+def _authentication(loaded: Loaded, job: Launch) -> Authentication:
+    return job.authentication(_binary(job), job.setup(None).environment(), own_login(loaded.as_(AgentCli)))
+
+
+def _logged_in(manifest: AgentCli, authentication: Authentication) -> Check:
+    known = authentication.evidence()
+    detail = f"{manifest.name} is logged in" + (f": {known}" if known else "")
+    found = Check(ok=True, detail=detail, severity="info")
+    found.fields["name"] = "login"
+    return found
+
+
+def _how_to_log_in(manifest: AgentCli, failure: Fail) -> Fail:
+    """The same with everything that can be done: its command, the variables of its keys, its own words."""
+    told = manifest.metadata.get("operable", {})
+    ways = [f"run {failure.details['login_command']}"] if failure.details.get("login_command") else []
+    if variables := " or ".join(manifest.models.env.values()):
+        ways.append(f"give it a key in {variables}")
+    if isinstance(told.get("login_help"), str):
+        ways.append(told["login_help"])
+    if ways:
+        failure.hint = "; or ".join(ways)
+    return failure
+
+
 def logged_in(change: Change, context: Context) -> AgentLogin:
-    _, job = _again(change, StartOptions(person=somebody(context)))
-    authentication = job.authentication(_binary(job), job.setup(None).environment())
-    authentication.login()
+    loaded, job = _again(change, StartOptions(person=somebody(context)))
+    if change.get("source") is not None:
+        keep_key(change)
+        loaded, job = _again(change, StartOptions())  # as one that has the key
+        authentication = _authentication(loaded, job)
+    else:
+        authentication = _authentication(loaded, job)
+        authentication.login()
     return AgentLogin(id=job.manifest.id, name=job.manifest.name, state=authentication.look())
 
 
@@ -247,10 +320,3 @@ def _answers(path: str | None) -> Mapping[str, str]:
             "validation", "INVALID_ANSWERS", f"answers are texts: {', '.join(wrong)}", target="--answers"
         )
     return found
-
-
-def _progress(reported: list[InstallProgress], context: Context) -> Iterator[Progress]:
-    if not context.machine:
-        return
-    for number, each in enumerate(reported, 1):
-        yield Progress(done=number, message=each.message)

@@ -18,7 +18,7 @@ from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loader import Loaded, load
 from operable.manifest.problem import ManifestError, Problem
 from operable.tool import Context, ItemError
-from operable.tool.human.mode import cell
+from operable.tool.human.cells import cell
 
 
 def details(name: str, workspace: str) -> AgentDetails:

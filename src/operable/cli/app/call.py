@@ -8,17 +8,19 @@ as it comes, its meta in ours, its events as they are, its verdict in our summar
 from __future__ import annotations
 
 import shlex
+import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from operable.app.admission import command_path, needs_confirmation
-from operable.app.invocation import TIMEOUT, call
+from operable.app.admission import needs_confirmation, possible_paths
+from operable.app.invocation import OUTPUT_LIMIT, TIMEOUT, call
 from operable.cli.app.events import AppEntry
 from operable.cli.app.packages import meant
 from operable.cli.call.relay import Passing
-from operable.cli.call.verdicts import as_event, as_fields, closing_word, plain, speaks_for_itself
-from operable.kernel.errors import EX_OK
+from operable.cli.call.verdicts import as_event, as_fields, closing_word, plain
+from operable.kernel.errors import EX_OK, Fail
 from operable.kernel.visible import spelt_out
+from operable.run.failure import speaks_for_itself
 from operable.state.paths import policy_path
 
 if TYPE_CHECKING:
@@ -31,10 +33,13 @@ if TYPE_CHECKING:
     from operable.wire.verdict import Verdict
 
 
-def called(relay: Relay, name: str, words: Sequence[str], *, workspace: str, confirm: bool) -> None:
+def called(
+    relay: Relay, name: str, words: Sequence[str], *, workspace: str, confirm: bool, stdin: str | None
+) -> None:
     """Call it and report the result."""
     package = meant(name, workspace)
     package.require()
+    data = None if stdin is None else read_input(stdin)
     confirmed = confirm or _agreed(relay, package, words)
     timeout = relay.timeout if relay.timeout is not None else TIMEOUT
     passing = Passing(relay, package.slug, _nothing)
@@ -44,7 +49,7 @@ def called(relay: Relay, name: str, words: Sequence[str], *, workspace: str, con
         return not passing.cut_short
 
     with _admitted(relay, package, words, workspace) as close:
-        answer = call(package, words, confirmed=confirmed, timeout=timeout, on_passage=passed)
+        answer = call(package, words, confirmed=confirmed, timeout=timeout, on_passage=passed, stdin=data)
         close("OK" if answer.ok else answer.failure(package.slug).code)
     if answer.verdict is not None:
         _conclude(relay, passing, answer, answer.verdict, package.slug)
@@ -66,9 +71,23 @@ def _admitted(
         return
     from operable.cli.gate.command_line import admitted
 
-    action = command_path(package, words)
-    with admitted("app", package.slug, words, action=action, workspace=workspace, relay=relay) as admission:
+    paths = possible_paths(package, words)
+    with admitted("app", package.slug, words, actions=paths, workspace=workspace, relay=relay) as admission:
         yield admission.close
+
+
+def read_input(path: str) -> bytes:
+    """What the command is to read: a file, or `-` for our own standard input. As much as an answer may have."""
+    try:
+        with open(sys.stdin.fileno() if path == "-" else path, "rb", closefd=path != "-") as file:
+            data = file.read(OUTPUT_LIMIT + 1)
+    except OSError as problem:
+        message = f"{path} cannot be read: {problem.strerror}"
+        raise Fail("not_found", "INPUT_NOT_READABLE", message, target=path) from problem
+    if len(data) > OUTPUT_LIMIT:
+        message = f"{path} has more than {OUTPUT_LIMIT} bytes"
+        raise Fail("validation", "INPUT_TOO_LARGE", message, target=path)
+    return data
 
 
 def _nothing() -> None:
@@ -85,7 +104,7 @@ def _agreed(relay: Relay, package: Package, words: Sequence[str]) -> bool:
 
 def _tell(relay: Relay, answer: Answer, source: str) -> None:
     entries, beside = answer.entries()
-    shown = entries if relay.limit is None else entries[: relay.limit]
+    shown = answer.shown(relay.limit)
     relay.introduce(upstream={"app": source})
     for value in shown:
         if relay.machine:

@@ -42,6 +42,7 @@ class AppDetails(Event):
     entry: list[str]  # the words that every call begins with
     shell: bool  # whether it wants to be run by a shell
     state: list[str]  # folders of its own data, which approvals leave out
+    rights: list[str]  # what its sandbox lets it do; all of yours: it has none
     commands: list[str]
     confirmation_required: list[str]
     scheduling: str
@@ -81,6 +82,14 @@ class AppApproval(Event):
     digest: str | None = None
     shell: bool
     path: str
+
+
+class AppSigned(Event):
+    """A package has a signature of exactly these files."""
+
+    path: str
+    digest: str
+    key: str  # the fingerprint, as ssh-keygen -l prints it
 
 
 class AppEntry(Event):

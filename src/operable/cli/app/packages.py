@@ -8,12 +8,22 @@ from collections.abc import Iterator
 
 from operable.app import entry
 from operable.app.content import content
+from operable.app.installation import signature_path, signed_digest
 from operable.app.packages import Package, activate, resource
+from operable.app.sandbox import in_words as rights_in_words
 from operable.app.shelf import PROJECT_FOLDERS, catalog, find, user_apps
 from operable.app.trust import Approvals, require_same
 from operable.app.validation import validate
-from operable.cli.app.events import AppApproval, AppDetails, AppEvent, AppProblem, AppResource, AppVerdict
-from operable.kernel.errors import EX_DATAERR, Fail
+from operable.cli.app.events import (
+    AppApproval,
+    AppDetails,
+    AppEvent,
+    AppProblem,
+    AppResource,
+    AppSigned,
+    AppVerdict,
+)
+from operable.kernel.errors import EX_CANTCREAT, EX_DATAERR, Fail
 from operable.tool import Change, Context, ItemError
 
 TYPE_CHECKING = False
@@ -63,6 +73,7 @@ def details(name: str, workspace: str) -> AppDetails:
         entry=entry.words(package),
         shell=entry.wants_shell(package),
         state=entry.states(package),
+        rights=rights_in_words(package),
         commands=list(app.commands),
         confirmation_required=list(app.confirmation_required),
         scheduling=app.scheduling,
@@ -82,6 +93,7 @@ def in_words(details: AppDetails) -> str:
         "commands": ", ".join(details.commands),
         "confirm": ", ".join(details.confirmation_required) or "nothing",
         "data": ", ".join(details.state),
+        "rights": "; ".join(details.rights),
         "file": details.path,
     }
     lines = [f"{name + ':':<13}{text}" for name, text in head.items()]
@@ -142,6 +154,7 @@ def planned_approval(
         shell=shell,
         env=entry.variables(package),
         left_out=entry.states(package),
+        rights=rights_in_words(package),
     )
 
 
@@ -199,3 +212,29 @@ def _folder(workspace: str) -> str:
             "not_found", "WORKSPACE_NOT_FOUND", f"the workspace {folder} is not a folder", target=folder
         )
     return folder
+
+
+def planned_signature(folder: str, key: str) -> Change:
+    return Change(
+        "sign", signature_path(folder), folder=os.path.realpath(folder), digest=signed_digest(folder), key=key
+    )
+
+
+def signed(change: Change) -> AppSigned:
+    from operable.distribution.signature import sign
+    from operable.state.atomic import advise, write_whole
+
+    digest = signed_digest(change["folder"])
+    if digest != change["digest"]:
+        message = f"{change['folder']} has changed since it was looked at"
+        raise Fail("conflict", "APP_CHANGED", message, hint="look at it again", target=change["folder"])
+    armored, key = sign(digest, os.path.expanduser(change["key"]))
+    try:
+        write_whole(change.target, armored.encode("ascii"))
+    except OSError as problem:
+        message = f"cannot write {change.target}: {problem.strerror}"
+        hint = advise(problem, "make room on its disk")
+        raise Fail(
+            "io", "CANNOT_WRITE", message, hint=hint, target=change.target, exit_code=EX_CANTCREAT
+        ) from problem
+    return AppSigned(path=change.target, digest=digest, key=key)

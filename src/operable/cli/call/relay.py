@@ -17,10 +17,11 @@ import select
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from operable.cli.call.verdicts import as_event, as_fields, closing_word, failure, plain, speaks_for_itself
+from operable.cli.call.verdicts import as_event, as_fields, closing_word, failure, plain
 from operable.cli.variables import warn_of_exposed
 from operable.kernel.errors import EX_OK
 from operable.kernel.redact import Redactor
+from operable.run.failure import speaks_for_itself
 from operable.run.session import decisive
 from operable.wire.framework import Check, Error, Meta, Plan, Summary, Warning  # noqa: A004 - the wire's name for it
 from operable.wire.lines import BlockSplitter, SkippingSplitter, split_lines
@@ -74,7 +75,13 @@ def pass_on(
     stage = decisive(call.stages)
     reported = stage is call.stages[-1] and speaks_for_itself(stage.verdict)
     if not stage.ok and not passing.cut_short and not reported:
-        raise failure(stage.verdict, names[call.stages.index(stage)], stage.stderr)
+        place = call.stages.index(stage)
+        more = {} if len(names) == 1 else {"stage": place + 1}
+        error = failure(stage.verdict, names[place], stage.stderr, **more)
+        if more:
+            error.message = f"stage {place + 1} of {len(names)}, {error.message}"
+            error.exit_code = call.exit_code
+        raise error
 
 
 class Passing:
@@ -214,7 +221,8 @@ def _conclude(call: Call, relay: Relay, names: list[str], passing: Passing, swep
     stage = decisive(call.stages)
     name = names[call.stages.index(stage)]
     last = call.stages[-1].verdict
-    fields = as_fields(as_event(stage.verdict, name, ran=stage))
+    place = call.stages.index(stage) + 1 if len(names) > 1 else None
+    fields = as_fields(as_event(stage.verdict, name, stage=place, ran=stage))
     notes = [*stage.verdict.notes, *_about(swept)]
     if notes:
         fields["notes"] = [_note(note) for note in notes]

@@ -13,26 +13,21 @@ from typing import Any
 import msgspec
 
 from operable.cli.call.events import Counts, VerdictEvent
-from operable.kernel.errors import CATEGORIES, CATEGORY_OF_STATUS, Fail
+from operable.kernel.errors import Fail
+from operable.run.failure import STDERR_LIMIT
+from operable.run.failure import failure as failed
 from operable.run.session import Stage
 from operable.tool import Warn
 from operable.wire.framework import Event, Open, encode
 from operable.wire.verdict import Verdict
 
-# The last words of a tool that failed: a traceback's end, not a log.
-STDERR_LIMIT = 2000
-_BY_OUTCOME = {
-    "partial": "partial",
-    "interrupted": "cancelled",
-    "incomplete": "io",
-    "violation": "validation",
-}
 _ACCEPT = "--accept-partial accepts partial results"
 _HINTS = {
     "PARTIAL": _ACCEPT,
     "SCHEMA_VIOLATION": "without --validate, events are not checked against the tool's schema",
     "DEADLINE_EXCEEDED": "raise --timeout",
     "EXIT0_WITHOUT_SUMMARY": "judge an endless stream with --unbounded",
+    "DOUBTFUL": "without --strict, a doubt is a note in the verdict",
     "LINE_TOO_LONG": "write larger values to a file, and send its path",
 }
 # What a tool does that was not made for machines, or does not know the option that was added to its words.
@@ -87,41 +82,16 @@ def plain(event: Event | None) -> dict[str, Any]:
     return fields
 
 
-def failure(verdict: Verdict, source: str, stderr: str = "") -> Fail:
-    """The structured error for a stream that is not ok."""
+def failure(verdict: Verdict, source: str, stderr: str = "", **more: Any) -> Fail:
+    """The structured error for a stream that is not ok, with what to do about it on the command line."""
     code = verdict.code
-    last = verdict.last_error
-    category = _BY_OUTCOME.get(verdict.outcome) or CATEGORY_OF_STATUS.get(verdict.exit_code, "internal")
-    if last is not None and verdict.outcome == "failed" and last.category in CATEGORIES:
-        category = str(last.category)
-    details: dict[str, Any] = (
-        {"line_number": verdict.line} if verdict.outcome == "violation" and verdict.line else {}
-    )
-    if stderr.strip():
-        details["stderr"] = stderr.strip()[-STDERR_LIMIT:]
-    return Fail(
-        category,
-        code,
-        f"{source}: {verdict.reason}",
-        hint=_HINTS.get(code) if explained(verdict) or code not in _NOT_AOI else _not_aoi(source),
-        target=source,
-        exit_code=verdict.exit_code,
-        **details,
-    )
+    hint = _HINTS.get(code) if explained(verdict) or code not in _NOT_AOI else _not_aoi(source)
+    return failed(verdict, source, stderr, hint=hint, **more)
 
 
 def explained(verdict: Verdict) -> bool:
     """Whether the stream is an AOI stream at all."""
     return verdict.meta is not None or verdict.counts.events > 0
-
-
-def speaks_for_itself(verdict: Verdict) -> bool:
-    """Whether a failed stream has given its reason in an error event of its own."""
-    return (
-        verdict.counts.errors > 0
-        and verdict.outcome in ("failed", "partial")
-        and verdict.code != "DEADLINE_EXCEEDED"
-    )
 
 
 def closing_word(verdict: Verdict, source: str) -> str:

@@ -1,12 +1,9 @@
-"""From the words of `operable run`, `record` and `pipe` to a call: which words, which environment, which input.
+"""From the options of `operable run`, `record` and `pipe` to a call: which environment, which input, which rules.
 
-The words of the tool are kept as they were given, with one exception that `--exact` switches off: where they choose no
-output, `--output jsonl` is added, because only a machine mode can be judged (AOI section 16.1).
-
-A tool gets the allow-listed environment of `operable.proc`, the variables that say where things are kept (XDG_*,
-OPERABLE_HOME), and those that are called after it: `outline` gets OUTLINE_*. Everything else is named by `--inherit` or
-given by `--env` (docs/decisions/0011). Standard input is passed on unless it is a terminal: a tool in machine mode has
-no user to ask.
+A tool inherits the environment, as in a shell (AOI section 1.3; docs/decisions/0041). With `--inherit` it gets the
+allow-listed one of `operable.proc`, the variables that say where things are kept (XDG_*, OPERABLE_HOME), those that are
+called after it (`outline` gets OUTLINE_*), and what is named; what was withheld is in the notes of the verdict. Standard
+input is passed on unless it is a terminal: a tool in machine mode has no user to ask.
 """
 
 from __future__ import annotations
@@ -31,8 +28,6 @@ TIMEOUT = 600.0
 # SIGINT, SIGTERM and SIGKILL get two seconds each, draining the pipes and what left the group one each, and a loaded
 # machine one more.
 GRACE = 9.0
-_MACHINE_FLAGS = ("--output", "--format")
-_WORDS = ("--output", "jsonl")
 
 
 class ToolOptions(Options):
@@ -41,26 +36,19 @@ class ToolOptions(Options):
     validate: ask the tool for its schema first, and check every event against it; refuse to start without one
     accept_partial: partial results are good enough
     unbounded: the stream has no end of its own: it needs no summary
+    strict: a doubt about the stream is a failure: a count that differs, an error beside ok, a repeated key
     exact: call it with exactly these words
-    inherit: pass this variable of our environment on to the tool; NAME or PREFIX_*
+    inherit: of our environment pass on only this variable, and the harmless ones; NAME or PREFIX_*; else all is passed on
     env: give the tool this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not be on a command line
     """
 
     validate: bool = False
     accept_partial: bool = False
     unbounded: bool = False
+    strict: bool = False
     exact: bool = False
     inherit: list[str] | None = None
     env: list[str] | None = None
-
-
-def machine_words(words: Sequence[str], *, exact: bool = False) -> list[str]:
-    """The command line of a tool in machine mode. What follows a `--` of its own is data, and not looked at."""
-    own = list(words)
-    end = own.index("--") if "--" in own else len(own)
-    if exact or any(word.partition("=")[0] in _MACHINE_FLAGS for word in own[:end]):
-        return own
-    return [*own[:end], *_WORDS, *own[end:]]
 
 
 def adoption() -> Adoption:
@@ -77,12 +65,14 @@ def call_options(relay: Relay, tools: Sequence[str], judged: ToolOptions) -> Cal
 
     options: CallOptions = {
         "stdin": standard_input(),
-        "inherit": (*VARIABLES, *map(own_variables, tools), *(judged.inherit or ())),
+        "inherit": inherited(tools, judged.inherit),
         "env": variables(judged.env or ()) | Adoption.variables(),
         "timeout": relay.timeout,
         "validate": judged.validate,
         "accept_partial": judged.accept_partial,
         "unbounded": True if judged.unbounded else None,
+        "strict": judged.strict,
+        "exact": judged.exact,
     }
     if not relay.machine:
         from operable.cli.call.relay import Diagnostics
@@ -91,10 +81,11 @@ def call_options(relay: Relay, tools: Sequence[str], judged: ToolOptions) -> Cal
     return options
 
 
-def own_variables(tool: str) -> str:
-    """The variables that are called after a tool: `/usr/bin/my-tool` has MY_TOOL_*."""
-    name = os.path.basename(tool).partition(".")[0]
-    return "".join(letter if letter.isalnum() else "_" for letter in name).upper() + "_*"
+def inherited(tools: Sequence[str], named: Sequence[str] | None) -> tuple[str, ...]:
+    """Which of our variables the tools get: all, or with `--inherit` those named and those that are their own."""
+    from operable.run.words import own_variables
+
+    return ("*",) if named is None else (*VARIABLES, *map(own_variables, tools), *named)
 
 
 def standard_input() -> int | None:

@@ -27,7 +27,7 @@ class OperableCommand(Record):
 class OperableEvent(Event, type="operable"):
     """One thing on this machine that can be operated."""
 
-    kind: Literal["agent", "app", "flow", "tool", "wrap"]
+    kind: Literal["agent", "app", "flow", "mcp", "tool", "wrap"]
     name: str
     version: str
     description: str
@@ -44,7 +44,7 @@ class McpToolEvent(Event, type="mcp_tool"):
     """One command as MCP clients see it."""
 
     name: str
-    kind: Literal["agent", "app", "flow", "tool", "wrap"]
+    kind: Literal["agent", "app", "flow", "mcp", "tool", "wrap"]
     operable: str
     command: str
     description: str

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 @command(
     cursor=("kind", "name"),
-    columns=("kind", "name", "version", "risk", "auth", "health", "problem", "description"),
+    columns=("kind", "name", "health", "risk", "auth", "description", "problem", "version"),
     examples=["catalog", "catalog notes --kind tool --kind app", "catalog --healthy --output jsonl"],
 )
 def catalog(
     *words: str,
-    kind: list[Literal["agent", "app", "flow", "tool", "wrap"]] | None = None,
+    kind: list[Literal["agent", "app", "flow", "mcp", "tool", "wrap"]] | None = None,
     healthy: bool = False,
     workspace: str = ".",
     page: Page,
@@ -42,7 +42,7 @@ def catalog(
         if not behind or (healthy and each.health not in ("ok", "unknown")):
             continue
         yield OperableEvent(
-            kind=each.kind,  # type: ignore[arg-type]  # one of the five
+            kind=each.kind,  # type: ignore[arg-type]  # one of the six
             name=each.name,
             version=each.version,
             description=each.description,

@@ -1,8 +1,9 @@
 """`operable chat`: talk with the built-in agent at the terminal, or ask it one thing.
 
 Without a message it is a conversation: answers are streamed, changes are shown as diffs, and what the agent wants to do
-is asked about: yes, no, always in this session, or quit the turn. Ctrl-C stops what is being done, Ctrl-D leaves, and
-`/help` says what else there is. With a message it is one turn, and the exit status says how it went.
+is asked about: yes, no, always in this session, or quit the turn. Reading in the workspace needs no question. Ctrl-C stops
+what is being done, twice leaves, as Ctrl-D does, and `/help` says what else there is. With a message it is one turn, and
+the exit status says how it went.
 
 If no person can be asked (machine mode, no terminal), everything that `--allow`, `--mode` and `--auto-approve` do
 not allow is denied. The summary says how often. Keys come from the environment: ANTHROPIC_API_KEY, OPENAI_API_KEY and the
@@ -76,8 +77,8 @@ def chat(
     app: an application (APP.md) that you have approved, to offer to the model; may be repeated
     sandbox: bubblewrap, or none; without it, commands that no person was asked about write only to the workspace
     session_id: the id that a new session gets
-    resume: go on with this session; latest is the last one of the workspace
-    session: keep no session
+    resume: go on with this session; latest is the last one of the workspace, pick shows them and asks
+    session: keep a session that can be resumed
     offline: a scripted model that needs no key and no network
     thoughts: show people what the model thinks, too
     """

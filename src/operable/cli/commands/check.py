@@ -28,6 +28,7 @@ def check(
     *files: str,
     exit_status: int | None = None,
     accept_partial: bool = False,
+    strict: bool = False,
     unbounded: bool = False,
     schema: str | None = None,
     tool: str | None = None,
@@ -38,6 +39,7 @@ def check(
     files: the streams; - or none is standard input
     exit_status: what the tool ended with, if that is known; negative when a signal ended it
     accept_partial: partial results are good enough
+    strict: a doubt about the stream is a failure: a count that differs, an error beside ok, a repeated key
     unbounded: the stream has no end of its own: it needs no summary
     schema: check the events against the JSON Schema in this file
     tool: check the events against the schema of this tool
@@ -54,6 +56,7 @@ def check(
                 exit_status=exit_status,
                 schema=rules,
                 accept_partial=accept_partial,
+                strict=strict,
                 unbounded=True if unbounded else None,
             )
         except FileNotFoundError:

@@ -1,7 +1,12 @@
-"""`operable explain`: what a check of the linter looks for, why, and how to fix what it finds; as `aoi-lint explain`."""
+"""`operable explain`: what a code, an exit status or a check means, and what to do.
+
+Error codes, categories, exit statuses, verdicts and notes are explained with the texts of the reference, and checks of the
+linter as by `aoi-lint explain`. A number that is both is explained as both.
+"""
 
 from __future__ import annotations
 
+from operable.cli.explanations import CodeExplanation
 from operable.cli.lint.events import Explanation
 from operable.tool import Context, command
 
@@ -12,16 +17,32 @@ if TYPE_CHECKING:
 
 @command(
     columns=("check", "name", "title", "level", "section"),
-    examples=["explain 3", "explain 3 --output jsonl"],
+    examples=["explain EXTRA_MISSING", "explain 78", "explain 3 --output jsonl"],
 )
-def explain(*checks: str, context: Context) -> Iterator[Explanation]:
-    """Explain checks of the linter: what each looks for, why, and how to fix what it finds.
+def explain(*words: str, context: Context) -> Iterator[Explanation | CodeExplanation]:
+    """Explain error codes, exit statuses and checks of the linter: what each means, and what to do about it.
 
-    checks: numbers of section 18.2 or names; all of them by default
+    words: codes, exit statuses, categories, verdicts, or checks by number or name; all checks by default
     """
+    from operable.cli.explanations import explanations, page, unknown
     from operable.cli.lint.session import explained
+    from operable.lint.engine import checks
 
-    return explained(context, checks)
+    if not words:
+        yield from explained(context, ())
+        return
+    labels = {label for check in checks() for label in (check.label, check.name)}
+    for word in words:
+        found = explanations(word)
+        if not found and word not in labels:
+            raise unknown(word, sorted(labels))
+        for each in found:
+            if context.machine:
+                yield each
+            else:
+                context.show(page(each))
+        if word in labels:
+            yield from explained(context, (word,))
 
 
 COMMAND = explain

@@ -27,7 +27,7 @@ def lint(
 ) -> None:
     """Lint tools: run them for real, confined, and say what conforms and what does not. The same as aoi-lint.
 
-    tools: programs
+    tools: programs; behind --, one program with its first arguments, as in: lint -- python todo.py
     """
     from operable.cli.lint.session import linted, passed_on
 

@@ -6,6 +6,11 @@ confirmation, and agents are off unless `--allow-destructive`; then a person is 
 where it can ask, else in `operable inbox list`, unless a rule decides. With `--read-only` only commands are served that
 change nothing. A cancelled call ends everything that it started.
 
+`--tools search` offers three tools in place of one per command: `search`, `describe` and `call`, for catalogs that are
+larger than what a model should be given at once. `--sessions` also offers tools that start, prompt, follow and end
+sessions of agents; the sessions end with this server. `--command` and `--without` choose by patterns of `KIND/NAME/ACTION`,
+as rules do.
+
 With `--output jsonl` it lists the tools that it would serve, since stdout cannot be two protocols; with `--http` it gives
 one `mcp_serving` event and serves until it is stopped.
 """
@@ -13,6 +18,7 @@ one `mcp_serving` event and serves until it is stopped.
 from __future__ import annotations
 
 from operable.cli.catalog.events import McpServing, McpToolEvent
+from operable.kernel.extras import require
 from operable.tool import Context, command
 
 TYPE_CHECKING = False
@@ -28,13 +34,19 @@ if TYPE_CHECKING:
     examples=[
         "mcp",
         "mcp --only outline --only git --allow-destructive",
+        "mcp --command 'wrap/git/*' --without wrap/git/push",
+        "mcp --tools search --sessions",
         "mcp --http --port 8765",
     ],
 )
 def mcp(
     *,
     only: list[str] | None = None,
-    kind: list[Literal["agent", "app", "flow", "tool", "wrap"]] | None = None,
+    kind: list[Literal["agent", "app", "flow", "mcp", "tool", "wrap"]] | None = None,
+    command: list[str] | None = None,
+    without: list[str] | None = None,
+    tools: Literal["all", "search"] = "all",
+    sessions: bool = False,
     allow_destructive: bool = False,
     read_only: bool = False,
     http: bool = False,
@@ -47,6 +59,10 @@ def mcp(
 
     only: serve the tool, wrapper, app, agent or flow of this name, and no others
     kind: serve only things of this kind
+    command: serve only commands that this pattern of KIND/NAME/ACTION matches
+    without: do not serve commands that this pattern matches
+    tools: one tool per command, or search, describe and call
+    sessions: also offer tools for sessions of agents
     allow_destructive: also offer what cannot be undone, and agents; each call needs an approval
     read_only: offer only what changes nothing
     http: serve streamable HTTP instead of stdio
@@ -54,15 +70,26 @@ def mcp(
     port: 0 takes a free one
     workspace: the project whose own things are served, too
     """
-    from operable.cli.catalog.mcp import listing, serve_client, serve_clients, toolbox_of
+    require("mcp")
+    from operable.cli.catalog.mcp import McpOptions, listing, serve_client, serve_clients
 
-    toolbox = toolbox_of(workspace, only or [], kind or [], enabled=allow_destructive, read_only=read_only)
+    options = McpOptions(
+        workspace,
+        only or [],
+        kind or [],
+        tuple(command or ()),
+        tuple(without or ()),
+        tools == "search",
+        sessions,
+        allow_destructive,
+        read_only,
+    )
     if http:
-        yield from serve_clients(context, toolbox, host, port)
+        yield from serve_clients(context, options, host, port)
     elif context.machine:
-        yield from listing(toolbox)
+        yield from listing(options)
     else:
-        serve_client(context, toolbox)
+        serve_client(context, options)
 
 
 COMMAND = mcp

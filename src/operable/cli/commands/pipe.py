@@ -2,8 +2,9 @@
 
 The stages are separated by the word `:::`, which no shell treats specially; `--separator` chooses another. The results
 are those of the last stage, passed on as `operable run` does; after them comes one `verdict` event per stage. Pipefail:
-the exit status is that of the last stage that is not ok. A stage whose reader had enough, and that ended because of it,
-is excused. A tool that reads needs an argument that says so, as in a shell: `outline import --input-jsonl -`.
+the exit status is that of the last stage that is not ok. The error and the summary name the stage that caused the
+failure. A stage whose reader had enough, and that ended because of it, is excused. A tool that reads needs an argument
+that says so, as in a shell: `outline import --input-jsonl -`.
 """
 
 from __future__ import annotations
@@ -37,12 +38,13 @@ def pipe(
     separator: the word between two command lines
     validate: ask each tool for its schema first, and check every event against it; refuse to start without one
     unbounded: the streams have no end of their own: they need no summary
+    strict: a doubt about a stream is a failure: a count that differs, an error beside ok, a repeated key
     exact: call the tools with exactly these words
-    inherit: pass this variable of our environment on to the tools; NAME or PREFIX_*
+    inherit: of our environment pass on only this variable, and the harmless ones; NAME or PREFIX_*; else all is passed on
     env: give the tools this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not be on a command line
     """
     from operable.cli.call.relay import pass_on
-    from operable.cli.call.words import adoption, call_options, machine_words
+    from operable.cli.call.words import adoption, call_options
     from operable.run import pipe as piped
 
     stages = split(words, separator)
@@ -50,7 +52,7 @@ def pipe(
     with adoption() as looked_after:
         options = call_options(relay, tools, judged)
         pass_on(
-            piped([machine_words(stage, exact=judged.exact) for stage in stages], **options),
+            piped(stages, **options),
             relay,
             tools,
             looked_after,

@@ -37,10 +37,10 @@ def record(
     arguments: its arguments; --output jsonl is added when they choose no output
     to: the file to write
     force: write it though there is one already
-    redact: keep the output as it is; arguments and diagnostics are redacted always
+    redact: redact the output also; arguments and diagnostics always are
     """
     from operable.cli.call.relay import pass_on
-    from operable.cli.call.words import adoption, call_options, check_target, machine_words
+    from operable.cli.call.words import adoption, call_options, check_target
     from operable.run import record as recorded
 
     check_target(to, force=force)
@@ -48,7 +48,7 @@ def record(
         options = call_options(relay, [tool], judged)
         relay.conclude(cassette=to)
         pass_on(
-            recorded(machine_words([tool, *arguments], exact=judged.exact), to, redact=redact, **options),
+            recorded([tool, *arguments], to, redact=redact, **options),
             relay,
             [tool],
             looked_after,

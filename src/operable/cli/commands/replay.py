@@ -25,7 +25,7 @@ def replay(cassette: str, *, speed: float = 1.0, wait: bool = True, relay: Relay
 
     cassette: the file that `operable record` has written
     speed: so many times as fast as it was
-    wait: do not wait between its lines
+    wait: wait between its lines as long as the tool did
     """
     from operable.run import exit_like, load
     from operable.run import replay as play

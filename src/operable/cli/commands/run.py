@@ -41,7 +41,7 @@ def run(
     from contextlib import ExitStack
 
     from operable.cli.call.relay import pass_on
-    from operable.cli.call.words import adoption, call_options, machine_words
+    from operable.cli.call.words import adoption, call_options
     from operable.run import call
     from operable.state.paths import policy_path
 
@@ -53,7 +53,7 @@ def run(
             admission = stack.enter_context(admitted("tool", tool, arguments, relay=relay))
         looked_after = stack.enter_context(adoption())
         options = call_options(relay, [tool], judged)
-        running = call(machine_words([tool, *arguments], exact=judged.exact), **options)
+        running = call([tool, *arguments], **options)
         pass_on(running, relay, [tool], looked_after, judged.env)
         if admission is not None:
             admission.close(running.verdict.code)

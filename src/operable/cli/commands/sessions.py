@@ -1,9 +1,10 @@
 """`operable sessions`: every session of this user, whichever process runs it, and which of them needs you.
 
-Without options it is a list, newest first. `--watch` is a board that is drawn again, those that wait for you first; in
-machine mode it is a `listed_session` event for each session and for each change. `--attach SESSION` follows one from its
-last events on, and asks you here what the agent asks; in machine mode it gives the events of the conversation, as
-`operable agent logs --follow` does. All of it reads files: it works with a daemon and without one.
+Without options it is a list, newest first. `--watch` is a board that is drawn again, those that wait for you first; the
+number of one answers it there. In machine mode it is a `listed_session` event for each session and for each change.
+`--attach SESSION` follows one from its last events on, and asks you here what the agent asks; in machine mode it gives the
+events of the conversation, as `operable agent logs --follow` does. All of it reads files: it works with a daemon and
+without one.
 """
 
 from __future__ import annotations

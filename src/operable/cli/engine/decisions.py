@@ -33,8 +33,9 @@ from operable.flow.errors import FlowError
 from operable.flow.manifest.selection import Selected, select
 from operable.flow.operation import current_folder
 from operable.flow.run.caller import Caller
-from operable.flow.trust.keys import ssh_signatures
-from operable.flow.trust.keys.signers import read_signers, signing_key
+from operable.flow.trust.keys.signers import signing_key
+from operable.gate.signatures import ssh_signatures
+from operable.gate.signatures.allowed_signers import read_signers
 from operable.kernel.errors import Fail
 from operable.tool import Change, Warn
 
@@ -74,8 +75,10 @@ def planned_decision(
             yield from signature.check(question)
             sign = signature.make
     verb = "approve" if answer.approve else "reject"
-    yield Change(verb, run.run_id, job_id=run.job_id, by=who, **_asked_about(question)).carry(
-        lambda: _answered(place, run.run_id, answer, who, sign())
+    number = None if question is None else question.number
+    about = _asked_about(question) | (_what_runs(place, run) if not of_agent else {})
+    yield Change(verb, run.run_id, job_id=run.job_id, by=who, **about).carry(
+        lambda: _answered(place, run.run_id, answer, who, sign(), number)
     )
 
 
@@ -227,8 +230,31 @@ def _asked_about(question: Approval | None) -> dict[str, object]:
     return {"content": shown or None}
 
 
+def _what_runs(place: EnginePlace, run: Run) -> Json:
+    """The task in its own words, with secrets masked, and how risky its author finds it."""
+    from operable.kernel.redact import redact_argv, redact_text
+
+    with reading(place) as connection:
+        assert connection is not None  # noqa: S101 - the run was read from it
+        job = find_definition(connection, run.definition)
+    payload = job.document["execution"]["payload"]
+    prompt = payload.get("prompt")
+    words = (
+        {"prompt": redact_text(prompt)}
+        if prompt
+        else {"runs": redact_argv([payload["program"], *payload["args"]])}
+    )
+    risk = {"risk_level": job.policy.approval.risk_level} if job.policy.approval.risk_level else {}
+    return {"job": job.label, **words, **risk}
+
+
 def _answered(
-    place: EnginePlace, run_id: str, answer: RunAnswer, who: str, signed: SignedAnswer | None
+    place: EnginePlace,
+    run_id: str,
+    answer: RunAnswer,
+    who: str,
+    signed: SignedAnswer | None,
+    number: int | None,
 ) -> EngineRun:
     """Answer. A question whose files a worker is about to read is waited for."""
     ends = time.monotonic() + _BINDING
@@ -237,7 +263,7 @@ def _answered(
             return written(
                 place,
                 lambda store: store.decide(
-                    run_id, approve=answer.approve, by=who, note=answer.reason, signed=signed
+                    run_id, approve=answer.approve, by=who, note=answer.reason, number=number, signed=signed
                 ),
             )
         except Fail as error:

@@ -85,6 +85,20 @@ class EngineRun(Event):
     trace_id: str = ""
 
 
+class EngineRunFields(Event):
+    """The fields of a run that were asked for."""
+
+    run_id: str
+    fields: dict[str, str | int | None]
+
+
+class EngineJobFields(Event):
+    """The fields of a job that were asked for."""
+
+    job_id: str
+    fields: dict[str, str | int | None]
+
+
 class EngineLogEntry(Event):
     """One entry of a run's timeline, or a part of the output of an attempt.
 

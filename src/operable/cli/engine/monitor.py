@@ -13,6 +13,7 @@ from typing import Any
 from operable.cli.engine import people
 from operable.cli.engine.events import EngineChange, EngineMetrics
 from operable.cli.engine.views import moment_of, shown_store
+from operable.cli.live_view import can_draw, draw_until_stopped
 from operable.engine.place import EnginePlace
 from operable.engine.store import queries
 from operable.engine.store.database import Database, StoreConnection
@@ -21,6 +22,7 @@ from operable.engine.view.metrics import openmetrics, read_engine
 from operable.engine.view.reader import applied_jobs, is_alive, iso, reading
 from operable.kernel.errors import Fail
 from operable.tool import Context
+from operable.tool.human.cells import cell
 
 _POLL = 0.5  # seconds between two looks
 _OVERLAP = 5_000  # milliseconds that are looked at again
@@ -65,8 +67,8 @@ def watched(place: EnginePlace, job: str | None, since: str, context: Context) -
     """Changes since then, without an end; for people at a terminal a table that is drawn again."""
     begin = moment_of(since)
     definition = None if job is None else applied_jobs(place).require(job)
-    if not context.machine and _can_draw():
-        _draw_until_stopped(place, definition)
+    if not context.machine and can_draw():
+        draw_until_stopped(lambda height: _drawn(place, definition, height), _REFRESH)
         return
     reader = ChangeReader(begin, None if definition is None else definition.job_id)
     database: Database | None = None
@@ -91,10 +93,9 @@ def _changes(database: Database, reader: ChangeReader) -> list[EngineChange]:
 
 
 def _change(entry: TimelineEntry, run: Run, definition: Definition) -> EngineChange:
-    source = definition.document["source"]
     return EngineChange(
         run_id=run.run_id,
-        job=f"{source['workflow_id']}/{source['task_id']}",
+        job=definition.label,
         at=iso(entry.at),
         event=entry.event,
         state=entry.state,
@@ -103,36 +104,19 @@ def _change(entry: TimelineEntry, run: Run, definition: Definition) -> EngineCha
     )
 
 
-def _can_draw() -> bool:
-    import importlib.util
-    import sys
-
-    return sys.stdout.isatty() and importlib.util.find_spec("rich") is not None
-
-
-def _draw_until_stopped(place: EnginePlace, definition: Definition | None) -> None:
-    from rich.console import Console
-    from rich.live import Live
-
-    console = Console(highlight=False)
-    with Live(console=console, screen=False, auto_refresh=False, transient=True) as live:
-        while True:
-            live.update(_drawn(place, definition, console), refresh=True)
-            time.sleep(_REFRESH)
-
-
-def _drawn(place: EnginePlace, definition: Definition | None, console: Any) -> Any:
+def _drawn(place: EnginePlace, definition: Definition | None, height: int) -> Any:
     """Workers, counts, and the runs that matter most: active ones first, then the latest."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    rows, head = _look(place, definition, max(3, console.height - _ROOM))
+    rows, head = _look(place, definition, max(3, height - _ROOM))
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("run", "job", "state", "age", "note"):
         table.add_column(name.upper(), no_wrap=name != "note", overflow="ellipsis")
     for row in rows:
-        table.add_row(*(Text(str(row[name] or "")) for name in ("run", "job", "state", "age", "note")))
+        # What an agent asks, or why a run failed, may have sequences that a terminal obeys.
+        table.add_row(*(Text(cell(row[name])) for name in ("run", "job", "state", "age", "note")))
     return Group(Text(head), table, Text("Ctrl-C ends this; the engine goes on.", style="dim"))
 
 

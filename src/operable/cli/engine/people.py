@@ -40,12 +40,11 @@ def distance(milliseconds: int, now: float | None = None) -> str:
 
 
 def run_row(run: Run, definition: Definition, question: Approval | None) -> Row:
-    source = definition.document["source"]
     return {
         "type": "engine_run",
         "run_id": run.run_id,
         "run": short_id(run.run_id),
-        "job": f"{source['workflow_id']}/{source['task_id']}",
+        "job": definition.label,
         "state": str(run.state),
         "age": duration(time.time() - run.created_at / 1000),
         "note": _note(run, question),

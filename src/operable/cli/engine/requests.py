@@ -13,7 +13,7 @@ from contextlib import closing
 
 from operable.cli.engine.events import EngineJob, EngineRemoval, EngineRun
 from operable.cli.engine.options import EngineOptions
-from operable.cli.engine.views import age_of, place_of, shown_jobs, shown_run, warn_without_worker
+from operable.cli.engine.views import place_of, shown_jobs, shown_run, warn_without_worker
 from operable.engine.backend import EMBEDDED, QueueSettings, open_backend
 from operable.engine.lifecycle.identifiers import RunCause
 from operable.engine.lifecycle.states import RunEvent, next_state
@@ -24,11 +24,14 @@ from operable.engine.store.queue import EMBEDDED_QUEUE
 from operable.engine.store.retention import ExpiredRuns, RetentionRule, find_expired
 from operable.engine.store.rows import Definition, Run, find_definition
 from operable.engine.store.runs import RunStore, wall_clock
+from operable.engine.store.ticks import TickStore
 from operable.engine.view.reader import applied_jobs, iso, reading
 from operable.engine.worker.retention import FOREVER, find_orphans, remove_runs, unlink_outputs
 from operable.flow.operation import current_folder
 from operable.flow.run.caller import Caller
 from operable.kernel.errors import Fail
+from operable.manifest.durations import age_of
+from operable.state.paths import policy_path
 from operable.tool import Change, Warn
 
 Request = Callable[[], EngineRun]
@@ -44,7 +47,11 @@ def planned_trigger(job: str, key: str | None, options: EngineOptions) -> Iterat
     chosen = key or secrets.token_hex(8)
     yield from warn_without_worker(place)
     yield Change("run", definition.document["name"], job_id=definition.job_id, key=chosen).carry(
-        lambda: written(place, lambda store: store.request(definition, RunCause.MANUAL, chosen, text))
+        lambda: _admitted(
+            definition,
+            chosen,
+            lambda: written(place, lambda store: store.request(definition, RunCause.MANUAL, chosen, text)),
+        )
     )
 
 
@@ -60,11 +67,29 @@ def planned_retry(run_id: str, key: str | None, options: EngineOptions) -> Itera
     chosen = f"{run.run_id} {key or secrets.token_hex(8)}"
     yield from warn_without_worker(place)
     yield Change("retry", run.run_id, job_id=run.job_id, state=str(run.state)).carry(
-        lambda: written(
-            place,
-            lambda store: store.request(definition, RunCause.RETRY, chosen, text, parent_run_id=run.run_id),
+        lambda: _admitted(
+            definition,
+            chosen,
+            lambda: written(
+                place,
+                lambda store: store.request(
+                    definition, RunCause.RETRY, chosen, text, parent_run_id=run.run_id
+                ),
+            ),
         )
     )
+
+
+def _admitted(definition: Definition, key: str, request: Request) -> EngineRun:
+    """A person's request for a run: free without a policy file, judged and recorded with one."""
+    if policy_path() is None:
+        return request()
+    from operable.gate.call import person
+    from operable.gate.call_gate import CallGate
+    from operable.serve.flow_call import trigger_call
+
+    with closing(CallGate()) as gate, gate.admit_now(trigger_call(person(), definition, key)):
+        return request()
 
 
 def planned_cancel(run_id: str, by: str | None, options: EngineOptions) -> Iterator[Change[Request]]:
@@ -86,7 +111,7 @@ def planned_pause(
     def write() -> EngineJob:
         database = place.open_store()
         try:
-            RunStore(database, wall_clock).pause(definition.job_id, account(), paused=paused)
+            TickStore(database, wall_clock).pause(definition.job_id, account(), paused=paused)
         finally:
             database.close()
         return next(each for each in shown_jobs(place) if each.job_id == definition.job_id)

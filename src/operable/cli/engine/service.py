@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from operable.cli.engine.events import EngineWorkerStarted
 from operable.cli.engine.options import EngineOptions
-from operable.cli.engine.views import age_of, place_of, shown_store
+from operable.cli.engine.views import place_of, shown_store
 from operable.engine.backend import EMBEDDED, VARIABLE
 from operable.engine.place import EnginePlace
 from operable.engine.store import queries
@@ -29,7 +29,9 @@ from operable.flow.manifest.schedules import cron_problem
 from operable.flow.operation import current_folder
 from operable.flow.scheduler.job_store import VARIABLE as DATABASE
 from operable.kernel.errors import Fail
+from operable.manifest.durations import age_of
 from operable.proc.spawn import start_detached
+from operable.state import paths
 from operable.state.atomic import open_private
 from operable.tool import Context
 
@@ -179,10 +181,16 @@ def _checked(policy: str | None) -> str | None:
 
 
 def unit_text(engine: EngineOptions) -> str:
-    """A unit for `systemctl --user`. The database is not in it: it may have a password, and a unit is readable."""
-    place = place_of(engine)
+    """A unit for `systemctl --user`: a worker as it would start here, in this folder and with this search path.
+
+    The database is not in it: it may have a password, and a unit is readable.
+    """
+    place, folder = place_of(engine), os.getcwd()
     words = [os.path.abspath(sys.argv[0]), "engine", "start"]
-    for word in (*words, place.home):
+    homes = {"AGENTCLI_HOME": place.home}
+    if (things := paths.home()) is not None:
+        homes[paths.VARIABLES[0]] = things
+    for word in (*words, folder, *homes.values()):
         if any(sign in word for sign in '"\\%$\n '):
             message = f"{word} has a character that a unit cannot have in a path"
             raise Fail("validation", "PATH_UNSUITABLE", message, target=word)
@@ -192,7 +200,9 @@ Description=Operable engine of {place.home}
 After=network-online.target
 
 [Service]
-Environment=AGENTCLI_HOME={place.home}
+{"".join(f"Environment={name}={home}{chr(10)}" for name, home in homes.items())}\
+Environment="PATH={_unit_words(os.environ.get("PATH", os.defpath))}"
+WorkingDirectory={folder}
 # OPERABLE_DATABASE=postgresql://…, OPERABLE_QUEUE=temporal://… and their passwords belong into this file, with mode 0600
 EnvironmentFile=-{place.folder}/environment
 ExecStart={" ".join(words)}
@@ -206,6 +216,13 @@ SuccessExitStatus=143
 [Install]
 WantedBy=default.target
 """
+
+
+def _unit_words(text: str) -> str:
+    """A value inside the double quotes of a unit."""
+    for sign, spelled in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%"), ("\n", "\\n")):
+        text = text.replace(sign, spelled)
+    return text
 
 
 class _Service:

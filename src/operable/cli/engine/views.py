@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from operable.cli.engine import people
 from operable.cli.engine.events import EngineJob, EngineRun, EngineStatus, EngineWorker
@@ -15,13 +16,13 @@ from operable.engine.place import EnginePlace, engine_place
 from operable.engine.store import queries
 from operable.engine.store.database import shown_address
 from operable.engine.store.rows import Approval, Definition, Run, WorkerRow, find_definition
+from operable.engine.store.ticks import JobTicks, read_ticks
 from operable.engine.view.reader import applied_jobs, is_alive, iso, next_tick, reading
 from operable.flow.manifest.schedules import moment
 from operable.flow.operation import current_folder
 from operable.kernel.errors import Fail
+from operable.manifest.durations import age_of
 from operable.tool import Context, Page, Warn
-
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 
 
 def place_of(options: EngineOptions) -> EnginePlace:
@@ -47,10 +48,15 @@ def shown_status(place: EnginePlace, context: Context) -> Iterator[EngineStatus 
         counts = {} if connection is None else queries.count_states(connection)
         questions = 0 if connection is None else len(queries.open_questions(connection))
         pauses = {} if connection is None else queries.job_pauses(connection)
+        ticks = {} if connection is None else read_ticks(connection)
         removal = None if connection is None else queries.last_removal(connection)
     shown = [_shown_worker(place, worker) for worker in workers]
     tick = min(
-        (tick for job in jobs.values() if job.job_id not in pauses and (tick := next_tick(job)) is not None),
+        (
+            tick
+            for job in jobs.values()
+            if job.job_id not in pauses and (tick := next_tick(job, ticks.get(job.job_id))) is not None
+        ),
         default=None,
     )
     status = EngineStatus(
@@ -83,25 +89,40 @@ def _shown_worker(place: EnginePlace, worker: WorkerRow) -> EngineWorker:
     )
 
 
-def shown_jobs(place: EnginePlace, *, after: str | None = None, rows: bool = False) -> Iterator[EngineJob]:
+def shown_jobs(
+    place: EnginePlace,
+    *,
+    after: str | None = None,
+    workflow: str | None = None,
+    state: str | None = None,
+    rows: bool = False,
+) -> Iterator[EngineJob]:
     """Jobs in the order of the store, behind this one; `rows` for people."""
     with reading(place) as connection:
         last = {} if connection is None else queries.last_runs(connection)
         pauses = {} if connection is None else queries.job_pauses(connection)
+        ticks = {} if connection is None else read_ticks(connection)
     jobs = iter(applied_jobs(place).jobs.values())
     if after is not None:
         all(job.job_id != after for job in jobs)  # leaves the iterator behind that job
     for job in jobs:
-        shown, tick = _shown_job(job, pauses, last.get(job.job_id, (None, None)))
+        if workflow not in (None, job.document["source"]["workflow_id"]):
+            continue
+        shown, tick = _shown_job(job, pauses, ticks.get(job.job_id), last.get(job.job_id, (None, None)))
+        if state not in (None, shown.state):
+            continue
         yield people.job_row(shown, tick) if rows else shown  # type: ignore[misc]  # a dictionary of that shape
 
 
 def _shown_job(
-    job: Definition, pauses: dict[str, str], last: tuple[str | None, str | None]
+    job: Definition,
+    pauses: dict[str, str],
+    ticks: JobTicks | None,
+    last: tuple[str | None, str | None],
 ) -> tuple[EngineJob, int | None]:
     source, invocation = job.document["source"], job.document["invocation"]
     state = pauses.get(job.job_id, "enabled") if job.policy.enabled else "disabled"
-    tick = next_tick(job) if state == "enabled" else None
+    tick = next_tick(job, ticks) if state == "enabled" else None
     words = (
         f"{invocation['cron']} {invocation['tz']}"
         if invocation["mode"] == "schedule"
@@ -121,12 +142,20 @@ def _shown_job(
     return shown, tick
 
 
-def shown_runs(
-    place: EnginePlace, *, job: str | None, state: str | None, since: str | None, page: Page, rows: bool
-) -> Iterator[EngineRun]:
+class RunFilter(NamedTuple):
+    """Which runs, in the words of a user; None is any."""
+
+    job: str | None = None
+    state: str | None = None
+    cause: str | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+def shown_runs(place: EnginePlace, chosen: RunFilter, page: Page, *, rows: bool) -> Iterator[EngineRun]:
     """Runs, newest first; `rows` for people."""
-    job_id = None if job is None else applied_jobs(place).require(job).job_id
-    begin = None if since is None else moment_of(since)
+    job_id = None if chosen.job is None else applied_jobs(place).require(chosen.job).job_id
+    since, until = (None if time is None else moment_of(time) for time in (chosen.since, chosen.until))
     with reading(place) as connection:
         if connection is None:
             return
@@ -137,7 +166,14 @@ def shown_runs(
         questions = queries.open_questions(connection)
         limit = page.fetch or 1_000_000
         for run in queries.list_runs(
-            connection, job_id=job_id, state=state, since=begin, before=before, limit=limit
+            connection,
+            job_id=job_id,
+            state=chosen.state,
+            cause=chosen.cause,
+            since=since,
+            until=until,
+            before=before,
+            limit=limit,
         ):
             question, definition = questions.get(run.run_id), find_definition(connection, run.definition)
             if rows:
@@ -178,12 +214,6 @@ def moment_of(text: str) -> int:
         message = f"{text} is not a time"
         hint = "2h, 7d, or 2026-11-15T09:00"
         raise Fail("usage", "TIME_INVALID", message, target=text, hint=hint) from None
-
-
-def age_of(text: str) -> int | None:
-    """Seconds in 90s, 30m, 2h or 7d. Returns None for any other text."""
-    number, unit = text[:-1], text[-1:]
-    return int(number) * _UNITS[unit] if unit in _UNITS and number.isdecimal() and len(number) < 8 else None
 
 
 def shown_store(place: EnginePlace) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -32,6 +33,7 @@ from operable.kernel.errors import Fail
 from operable.state.database import is_shared
 from operable.tool import Change, Context, Page, Warn
 
+_NAMED = 5  # jobs that a warning names
 _WIDTH = 100  # characters of a value in a diff for people; programs get all of it
 
 
@@ -44,14 +46,36 @@ class Application:
     backend: SchedulerBackend
     options: ApplyOptions
     surroundings: Surroundings
+    exact: bool = True  # whether a person has looked at the plan, so that nothing else may be done
 
-    def steps(self, warnings: list[str]) -> list[JobStep]:
+    def steps(self) -> tuple[list[JobStep], list[Warn]]:
+        """What would be done, what the backend only half does, and which jobs it would leave behind."""
+        texts: list[str] = []
+        # Only our own store can say of every job which workflow it came from.
+        looks = self.backend.client is None
+        options = replace(self.options, prune=True) if looks else self.options
         with addressed(self.source):
-            return plan(self.manifest, self.backend, self.options, self.surroundings, warnings.append)
+            steps = plan(self.manifest, self.backend, options, self.surroundings, texts.append)
+        warnings = [Warn("CAPABILITY_MISSING", text) for text in texts]
+        if looks and not (self.options.prune or self.options.only_prune):
+            left = [step for step in steps if step.action == "pruned"]
+            steps = [step for step in steps if step.action != "pruned"]
+            warnings += [self._left(left)] if left else []
+        return steps, warnings
+
+    def _left(self, steps: list[JobStep]) -> Warn:
+        names = [step.name for step in steps[:_NAMED]]
+        names += [f"and {len(steps) - _NAMED} more"] if len(steps) > _NAMED else []
+        message = f"jobs of these workflows that are not in the manifest go on: {', '.join(names)}"
+        hint = shlex.join(["operable", "flow", "prune", self.source, "--dry-run"])
+        return Warn("JOBS_LEFT", message, hint=hint, jobs=[step.job_id for step in steps])
 
     def done(self, fingerprints: tuple[str, ...]) -> list[AppliedJob]:
-        """Apply what has these fingerprints, and nothing else."""
-        options = replace(self.options, expected=fingerprints, skip_unchanged=True)
+        """Apply what has these fingerprints, and nothing else; without a plan that was seen, what is to be done by now.
+
+        Then two applies at the same time come one after the other.
+        """
+        options = replace(self.options, expected=fingerprints if self.exact else None, skip_unchanged=True)
         with addressed(self.source):
             result = apply(self.manifest, self.backend, options, self.surroundings)
         return [_applied(action) for action in result["actions"] if action["action"] != "unchanged"]
@@ -60,7 +84,9 @@ class Application:
 _VERBS = {"created": "create", "updated": "update", "adopted": "adopt", "pruned": "prune"}
 
 
-def application(call: FlowCall, *, network: bool, only_prune: bool = False) -> Application:
+def application(
+    call: FlowCall, *, network: bool, only_prune: bool = False, confirmed: bool = True
+) -> Application:
     """What was said on the command line, with the environment's defaults."""
     options = ApplyOptions(
         adopt_by=call["adoptBy"] or "id",
@@ -74,7 +100,9 @@ def application(call: FlowCall, *, network: bool, only_prune: bool = False) -> A
     with addressed(call.source):
         names = ("target", "dbPath", "database")
         backend = backend_of({name: call[name] for name in names}, defaults)
-    return Application(call.source, manifest, backend, options, around)
+    # A scheduler of others was asked for the plan already, job for job.
+    exact = confirmed or options.prune or backend.client is not None
+    return Application(call.source, manifest, backend, options, around, exact)
 
 
 def require_one_database(call: FlowCall) -> None:
@@ -105,11 +133,9 @@ def local_home(home: str | None) -> str:
 
 
 def planned(work: Application) -> Iterator[Change[Application] | Warn]:
-    """The first phase: what would be done, and what the backend only half does."""
-    warnings: list[str] = []
-    steps = work.steps(warnings)
-    for text in warnings:
-        yield Warn("CAPABILITY_MISSING", text)
+    """The first phase: what would be done, and what would be left."""
+    steps, warnings = work.steps()
+    yield from warnings
     for step in steps:
         if step.action != "unchanged":
             yield _change(step).carry(work)
@@ -133,10 +159,8 @@ def done(changes: list[Change[Application]]) -> list[AppliedJob]:
 
 def views(work: Application, context: Context) -> Iterator[PlannedJob | Warn]:
     """The plan, also of what stays as it is: events for programs, a diff for people."""
-    warnings: list[str] = []
-    steps = work.steps(warnings)
-    for text in warnings:
-        yield Warn("CAPABILITY_MISSING", text)
+    steps, warnings = work.steps()
+    yield from warnings
     for step in steps:
         if not context.machine:
             context.show(_drawn(step))

@@ -22,7 +22,7 @@ from operable.flow.run.workflow import RunOptions, WorkflowRun
 from operable.flow.task_query import exec_options
 from operable.kernel.redact import Redactor
 from operable.tool import Change, Context, Warn
-from operable.tool.human.mode import visible
+from operable.tool.human.cells import visible
 from operable.tool.process import complain
 
 _FAILED = 65

@@ -116,7 +116,7 @@ def _explained(failure: FlowError, source: str) -> Fail:
             # The name comes last: after "token.json: " or "authorization.json: " everything would look like a secret.
             f"{first['path']} {first['message']} (in {source})",
             target=source,
-            hint=shlex.join(["operable", "flow", "validate", source]),
+            hint=failure.hint or shlex.join(["operable", "flow", "validate", source]),
             problems=validation["errors"],
         )
     failure.target = failure.target or source

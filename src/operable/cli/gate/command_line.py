@@ -14,20 +14,32 @@ from typing import TYPE_CHECKING
 from operable.gate.approvals import Ask, Decision
 from operable.gate.call import CHANGE, DESTROY, READ, UNKNOWN, GatedCall, person
 from operable.gate.call_gate import CallAdmission, CallGate
+from operable.kernel.errors import Fail
 from operable.kernel.visible import spelt_out
 
 if TYPE_CHECKING:
     from operable.tool import Relay
     from operable.wrap.tools import WrappedTool
 
+_UNKNOWN = "?"
+_MOST = 2000  # commands that the words of a call may mean
 _EFFECTS = {"read-only": READ, "changes": CHANGE, "destructive": DESTROY, "unknown": UNKNOWN}
 
 
 @contextmanager
 def admitted(
-    kind: str, name: str, words: Sequence[str], *, action: str = "", workspace: str = ".", relay: Relay
+    kind: str,
+    name: str,
+    words: Sequence[str],
+    *,
+    actions: Sequence[str] = (),
+    workspace: str = ".",
+    relay: Relay,
 ) -> Iterator[CallAdmission]:
-    """A call of the user. Raises Fail if a rule, or the person who is asked, refuses it."""
+    """A call of the user. Raises Fail if a rule, or the person who is asked, refuses it.
+
+    `actions` are the commands that the words may mean, the one that they begin with first; none: any of the words.
+    """
     by = person()
 
     def ask(asked: Ask) -> Decision | None:
@@ -38,7 +50,7 @@ def admitted(
         return Decision(said in ("y", "yes"), by=by.name, digest=asked.digest)
 
     gate = CallGate()
-    call = _call(kind, name, action or _first(words), words, workspace)
+    call = _call(kind, name, actions or _possible(words), words, workspace)
     try:
         with gate.admit_now(call, on_ask=ask) as admission:
             yield admission
@@ -63,7 +75,7 @@ def admit_wrapped(tool: WrappedTool, words: list[str]) -> None:
     effect = _EFFECTS[declared_action(command_capabilities(tool, command)).risk]
     program = (os.path.basename(tool.plan.bin) or tool.name, *found.split(), *rest)
     call = GatedCall(
-        person(), "wrap", tool.name, found, {"arguments": rest}, effect, os.path.realpath("."), program
+        person(), "wrap", tool.name, command.name, {"arguments": rest}, effect, os.path.realpath("."), program
     )
     gate = CallGate()
     admission = gate.admit_now(call)
@@ -76,20 +88,45 @@ def admit_wrapped(tool: WrappedTool, words: list[str]) -> None:
     atexit.register(end)
 
 
-def _call(kind: str, name: str, action: str, words: Sequence[str], workspace: str) -> GatedCall:
+def _call(kind: str, name: str, actions: Sequence[str], words: Sequence[str], workspace: str) -> GatedCall:
     """What the words mean beside the command is for the tool to say, so its effect is not known."""
     plain = os.path.basename(name.rstrip("/")) or name
     return GatedCall(
         person(),
         kind,
         plain,
-        action,
+        actions[0],
         {"arguments": list(words)},
         UNKNOWN,
         os.path.realpath(workspace),
         (plain, *words),
+        possible=actions[1:],
     )
 
 
-def _first(words: Sequence[str]) -> str:
-    return next((word for word in words if not word.startswith("-")), "run")
+def _possible(words: Sequence[str]) -> list[str]:
+    """What the words may call, the most likely first: only the tool knows which options have a value.
+
+    A word that follows an option may be its value or the command; one that does not is the command. Behind it, the same
+    holds for the second word of a command of two (`agent list`). If the words do not begin with a command, no rule that
+    allows by name applies (`?`).
+    """
+    found: list[str] = []
+    for at in _candidates(words, 0):
+        found += [words[at], *(f"{words[at]} {words[next_]}" for next_ in _candidates(words, at + 1))]
+        if len(found) > _MOST:
+            hint = "write the command before its options"
+            raise Fail("usage", "COMMAND_NOT_FOUND", "the command cannot be found in these words", hint=hint)
+    begins = bool(words) and words[0] == next(iter(found), None)
+    return list(dict.fromkeys(found if begins else [_UNKNOWN, *found]))
+
+
+def _candidates(words: Sequence[str], start: int) -> Iterator[int]:
+    """Where the next plain word may be: each that follows an option, and the first that does not."""
+    for at in range(start, len(words)):
+        if words[at].startswith("-") and words[at] != "-":
+            continue
+        yield at
+        before = words[at - 1] if at > start else ""
+        if not before.startswith("-") or before in ("-", "--"):
+            return

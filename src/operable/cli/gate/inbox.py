@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+from operable.cli.engine.people import duration
 from operable.cli.gate.events import InboxAnswer, InboxItem
 from operable.gate.approvals import Decision
 from operable.gate.call import person
 from operable.kernel.errors import Fail
-from operable.serve.attention import ApprovalInbox, ApprovalView
+from operable.serve.approvals import ApprovalInbox, ApprovalView
 from operable.serve.session.registry import SessionRegistry
 from operable.tool import Change
 
+# `ask_sha256:` and twelve digits; `inbox answer` takes the unique beginning of an id.
+_SHORT = 23
 _POLL = 0.5  # seconds between two looks; a person does not notice it
 
 
-def waiting(*, watch: bool) -> Iterator[InboxItem]:
-    """The questions that wait; with `watch` also those that come, without an end."""
+def waiting(*, watch: bool, rows: bool = False) -> Iterator[InboxItem]:
+    """The questions that wait; with `watch` also those that come, without an end. `rows`: as people see them."""
+    shown: Any = _row if rows else _item
     seen: set[str] = set()
     inbox = _inbox()
     while True:
         found = inbox.waiting()
-        yield from (_item(each) for each in found if each.id not in seen)
+        yield from (shown(each) for each in found if each.id not in seen)
         seen = {each.id for each in found}
         if not watch:
             return
@@ -94,3 +100,24 @@ def _find(inbox: ApprovalInbox, question: str) -> ApprovalView:
 
 def _item(view: ApprovalView) -> InboxItem:
     return InboxItem(**{name: getattr(view, name) for name in InboxItem.__annotations__})
+
+
+def _row(view: ApprovalView) -> dict[str, Any]:
+    """As people see it: who asks, from where, since when and for what."""
+    return {
+        "type": "inbox_item",
+        "id": view.id[:_SHORT],
+        "age": duration(time.time() - view.asked_at / 1000),
+        "agent": view.agent,
+        "folder": _short_folder(view.folder),
+        "tool": view.tool,
+        "text": view.text,
+        "command": view.command,
+    }
+
+
+def _short_folder(folder: str) -> str:
+    """As a shell takes it: `~` for the home."""
+    home = os.path.expanduser("~")
+    inside = folder == home or folder.startswith(home.rstrip(os.sep) + os.sep)
+    return f"~{folder[len(home.rstrip(os.sep)) :]}" if inside else folder

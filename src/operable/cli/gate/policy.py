@@ -9,9 +9,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from operable.cli.gate.events import CallDecision, PolicyFile, PolicyRuleShown
-from operable.gate.call import CALL_KINDS, CallerId, GatedCall, person
+from operable.gate.call import CALL_KINDS, CallerId, person
 from operable.gate.policy.call_policy import CallPolicy
 from operable.kernel.errors import Fail
+from operable.serve.catalog import catalog, kinds
+from operable.serve.declared_call import declared_call
 
 
 def shown_rules(caller: str | None) -> Iterator[PolicyRuleShown]:
@@ -32,7 +34,7 @@ def decision(
     caller: str | None,
     arguments: Sequence[str],
     command: str | None,
-    effect: str,
+    effect: str | None,
     workspace: str,
 ) -> CallDecision:
     """What would be decided about a call."""
@@ -47,15 +49,17 @@ def decision(
             hint=f"wrap/git/push; kinds are {' '.join(CALL_KINDS)}",
         )
     who = CallerId.parse(caller) if caller is not None else person()
-    made = GatedCall(
+    folder = os.path.realpath(workspace)
+    made = declared_call(
+        catalog(folder, only=[kind]) if kind in kinds() else (),
         who,
         kind,
         name,
         action.replace("/", " "),
         dict(map(_argument, arguments)),
-        effect,
-        os.path.realpath(workspace),
-        () if command is None else tuple(shlex.split(command)),
+        workspace=folder,
+        effect=effect,
+        line=() if command is None else tuple(shlex.split(command)),
     )
     ruling = CallPolicy().judge(made)
     return CallDecision(

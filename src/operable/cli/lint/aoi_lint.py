@@ -40,6 +40,7 @@ tool = Tool(
         "lint outline --output jsonl",
         "lint ./my-tool --profile aoi-lint.toml --report sarif=lint.sarif --report html=lint.html",
         "lint ./my-tool --only 3 --only 11 --command list",
+        "lint --only 3 -- python todo.py",
     ],
 )
 def lint(
@@ -49,7 +50,7 @@ def lint(
 ) -> Iterator[FindingEvent | CharacteristicVerdict | Progress]:
     """Lint tools: run them for real, confined, and say what conforms and what does not.
 
-    tools: programs
+    tools: programs; behind --, one program with its first arguments, as in: lint -- python todo.py
     """
     from operable.cli.lint.session import linted
 
@@ -73,6 +74,11 @@ def explain(*checks: str, context: Context) -> Iterator[Explanation]:
 def main() -> None:
     """Entry point of the console script."""
     words = sys.argv[1:]
-    if words and not words[0].startswith("-") and not tool.knows(words[0]):
+    if "--" in words:
+        from operable.cli.lint.words import with_one_tool
+
+        words = with_one_tool(words)
+    named = bool(words) and not words[0].startswith("-")
+    if (named or "--" in words) and not tool.knows(words[0]):
         words.insert(0, "lint")
     tool.main(words)

@@ -29,7 +29,7 @@ class LintRequest(Options):
     report: write a report, as FORMAT=FILE: json, sarif, junit, markdown, html or badge; may be repeated
     jobs: how many commands are looked at side by side; 0: as suits this machine
     patience: seconds of silence that are waited for
-    confine: do not use a sandbox; what needs one is then untested
+    confine: use a sandbox; without one, what needs it is untested
     """
 
     profile: str | None = None

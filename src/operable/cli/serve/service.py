@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import socket
 import sys
 from collections.abc import Iterator, Sequence
 from types import FrameType
@@ -16,14 +15,15 @@ import uvicorn
 from operable.cli.serve.events import DaemonServing, LoginLinkMade
 from operable.kernel.errors import Fail
 from operable.serve.daemon import Daemon, DaemonLock, DaemonPlace
+from operable.serve.hooks import Hook
 from operable.serve.http.access.browser import LOOPBACK_NAMES, OwnNames
 from operable.serve.http.access.tokens import TokenStore
 from operable.serve.http.app import make_app
-from operable.serve.http.connection import HEADER_LIMIT, StreamConnection
+from operable.serve.http.connection import BACKLOG, HEADER_LIMIT, BoundedListener, StreamConnection
+from operable.serve.http.upgrade import socket_options
 from operable.state.paths import make_state
 from operable.tool import Context
 
-MOST_CONNECTIONS = 1000
 SHUTDOWN = 10  # seconds that requests in progress have when the daemon is stopped
 _LAST_PORT = 65_535
 _LINK_WAIT = 10.0  # seconds
@@ -50,23 +50,23 @@ class _Server(uvicorn.Server):
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
-        self._loop.call_soon_threadsafe(self._daemon.feeds.close)  # they would keep the server from ending
+        self._loop.call_soon_threadsafe(self._daemon.close_streams)
 
 
-def serve_daemon(options: ListenOptions, context: Context) -> Iterator[DaemonServing]:
+def serve_daemon(options: ListenOptions, hooks: list[Hook], context: Context) -> Iterator[DaemonServing]:
     """One event when it listens; it ends after a signal. Raises Fail conflict/DAEMON_RUNS if this home has one."""
     folder = make_state("serve")
     host, port = _address(options)
     lock = DaemonLock(folder)
     if not lock.take():
         raise _runs_already(lock.other())
-    with contextlib.closing(lock), _listening(host, port) as listener:
+    with contextlib.closing(lock), BoundedListener.open(host, port) as listener:
         port = listener.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         tls = options.tls_cert is not None
         names = {*LOOPBACK_NAMES, shown, *options.names}
         url = f"{'https' if tls else 'http'}://{options.names[0] if options.names else shown}:{port}"
-        daemon = Daemon(folder, OwnNames(names, tls=tls, port=port), url)
+        daemon = Daemon(folder, OwnNames(names, tls=tls, port=port), url, hooks)
         daemon.tokens.first()
         lock.announce(url)
         if context.machine:
@@ -79,11 +79,11 @@ def serve_daemon(options: ListenOptions, context: Context) -> Iterator[DaemonSer
     context.conclude(message="Stopped.")
 
 
-async def _serve(daemon: Daemon, listener: socket.socket, options: ListenOptions) -> None:
+async def _serve(daemon: Daemon, listener: BoundedListener, options: ListenOptions) -> None:
     config = uvicorn.Config(
         make_app(daemon),
         http=StreamConnection,
-        ws="none",
+        **socket_options(),
         log_config=None,
         access_log=False,
         interface="asgi3",
@@ -91,14 +91,16 @@ async def _serve(daemon: Daemon, listener: socket.socket, options: ListenOptions
         lifespan="off",
         server_header=False,
         h11_max_incomplete_event_size=HEADER_LIMIT,
-        limit_concurrency=MOST_CONNECTIONS,
+        backlog=BACKLOG,
         timeout_graceful_shutdown=SHUTDOWN,
         ssl_certfile=options.tls_cert,
         ssl_keyfile=options.tls_key,
     )
+    server = _Server(config, daemon)
+    listener.connections = server.server_state.connections
     await daemon.open()
     try:
-        await _Server(config, daemon).serve(sockets=[listener])
+        await server.serve(sockets=[listener])
     finally:
         await daemon.aclose()
 
@@ -128,20 +130,6 @@ def _address(options: ListenOptions) -> tuple[str, int]:
             hint="give --tls-cert and --tls-key, or --insecure-listen in a network that you trust",
         )
     return str(address), int(port_text)
-
-
-@contextlib.contextmanager
-def _listening(host: str, port: int) -> Iterator[socket.socket]:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as listener:
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((host, port))
-            listener.listen(1024)
-        except OSError as error:
-            message = f"cannot listen on {host}:{port}: {error.strerror}"
-            raise Fail("io", "ADDRESS_UNUSABLE", message, target=f"{host}:{port}") from error
-        yield listener
 
 
 def make_link(context: Context) -> Iterator[LoginLinkMade]:

@@ -47,6 +47,7 @@ _HEARTBEAT = timedelta(seconds=10)
 _LONGEST = timedelta(days=365)
 _PAUSE = 2.0  # between two tries to poll, after an error that Temporal's client does not retry
 _UNKNOWN = (RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT)
+_CREDENTIALS = "credentials are variables: TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH, …"
 _DENIED = (RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.PERMISSION_DENIED)
 
 
@@ -183,7 +184,8 @@ class TemporalBackend:
             options: dict[str, Any] = dict(profile.to_client_connect_config())
         except (OSError, RuntimeError, ValueError) as error:
             message = f"the settings of Temporal's client cannot be read: {error}"
-            raise Fail("config", "QUEUE_SETTINGS", message, target=self._shown) from None
+            hint = "the variables are TEMPORAL_TLS…, TEMPORAL_CONFIG_FILE and TEMPORAL_PROFILE"
+            raise Fail("config", "QUEUE_SETTINGS", message, target=self._shown, hint=hint) from None
         client = await Client.connect(
             **options | {"target_host": self._address, "namespace": self._namespace},
             runtime=Runtime(telemetry=TelemetryConfig(logging=None)),
@@ -247,16 +249,31 @@ def _translated(shown: str) -> Iterator[None]:
             hint = "temporal operator namespace list"
             raise Fail("config", "QUEUE_UNKNOWN", message, target=shown, hint=hint) from None
         if error.status in _DENIED:
-            hint = "credentials are variables: TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH, …"
-            raise Fail("authn", "QUEUE_REFUSED", message, target=shown, hint=hint) from None
+            raise Fail("authn", "QUEUE_REFUSED", message, target=shown, hint=_CREDENTIALS) from None
         raise Fail("temporary", "QUEUE_UNAVAILABLE", message, target=shown) from None
     except (RuntimeError, TimeoutError) as error:
-        # Temporal's client prints a structure of Rust; the words of the system are in it.
-        words = re.search(r'message: "([^"]+)"', str(error))
-        reason = words[1] if words else str(error) or "no answer in time"
-        message = f"the queue {shown} cannot be reached: {reason}"
-        hint = f"is Temporal running there? temporal operator cluster health --address {shown.split('/')[2]}"
-        raise Fail("temporary", "QUEUE_UNAVAILABLE", message, target=shown, hint=hint) from None
+        raise _connect_error(str(error), shown) from None
+
+
+def _connect_error(text: str, shown: str) -> Fail:
+    """What Temporal's client says when it does not connect: a structure of Rust, with the words of the system in it."""
+    words = re.search(r'message: "([^"]+)"', text)
+    reason = words[1] if words else text or "no answer in time"
+    if re.search(r"\b(Unauthenticated|PermissionDenied)\b", text):
+        message = f"the queue {shown} cannot be used: {reason}"
+        return Fail("authn", "QUEUE_REFUSED", message, target=shown, hint=_CREDENTIALS)
+    certificate = re.search(r"InvalidCertificate\((\w+)", text)
+    if certificate is not None:
+        message = f"the certificate of the queue {shown} is not trusted: {certificate[1]}"
+        hint = (
+            "TEMPORAL_TLS_SERVER_CA_CERT_PATH is what it is checked with, TEMPORAL_TLS_SERVER_NAME its name"
+        )
+        return Fail("config", "QUEUE_NOT_TRUSTED", message, target=shown, hint=hint)
+    message = f"the queue {shown} cannot be reached: {reason}"
+    hint = f"is Temporal running there? temporal operator cluster health --address {shown.split('/')[2]}"
+    if "transport error" in reason:  # the connection was closed without a reason
+        hint = "does it want TLS (TEMPORAL_TLS=true), or another TEMPORAL_TLS_CLIENT_CERT_PATH?"
+    return Fail("temporary", "QUEUE_UNAVAILABLE", message, target=shown, hint=hint)
 
 
 def _read_url(url: str) -> tuple[str, str]:
@@ -269,8 +286,7 @@ def _read_url(url: str) -> tuple[str, str]:
     namespace = unquote(parts.path.removeprefix("/")) or "default"
     if not host or parts.username is not None or parts.query or parts.fragment or "/" in namespace:
         message = "a queue of Temporal is temporal://HOST:PORT/NAMESPACE, without user, password and options"
-        hint = "credentials are variables: TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH, …"
-        raise Fail("usage", "INVALID_VALUE", message, target="--queue", hint=hint)
+        raise Fail("usage", "INVALID_VALUE", message, target="--queue", hint=_CREDENTIALS)
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}", namespace
 
 

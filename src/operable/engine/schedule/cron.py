@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
-from operable.flow.manifest.schedules import cron_problem
+from operable.flow.manifest.schedules import cron_problem, is_zone
 from operable.kernel.errors import Fail
 
 # Longer than any change of clocks, so that one is seen before it comes.
@@ -32,6 +32,11 @@ class CronSchedule:
 
     cron: str
     zone: str = "UTC"
+
+    @property
+    def words(self) -> str:
+        """What it says, as one text."""
+        return f"{self.cron} {self.zone}"
 
     @property
     def is_fixed(self) -> bool:
@@ -125,14 +130,10 @@ def _moments(wall: datetime, zone: tzinfo, *, fixed: bool) -> list[int]:
 
 def read_schedule(cron: str, zone: str) -> CronSchedule:
     """Raises Fail if the expression or the time zone is not valid."""
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
     problem = cron_problem(cron)
     if problem is not None:
         raise Fail("validation", "SCHEDULE_INVALID", f"{cron} is not a schedule: {problem}", target=cron)
-    try:
-        ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+    if not is_zone(zone):
         message = f"{zone} is not a time zone of this machine"
         raise Fail(
             "validation",
@@ -140,5 +141,5 @@ def read_schedule(cron: str, zone: str) -> CronSchedule:
             message,
             target=zone,
             hint="use an IANA name, such as Europe/Berlin",
-        ) from None
+        )
     return CronSchedule(cron, zone)

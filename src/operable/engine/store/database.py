@@ -89,7 +89,13 @@ def require_known(version: int, address: str) -> None:
         message = (
             f"{address} was written by a newer version of operable (store {version}, this program {VERSION})"
         )
-        raise Fail("config", "STORE_NEWER", message, target=address, hint="upgrade operable on this machine")
+        raise Fail(
+            "config",
+            "STORE_NEWER",
+            message,
+            target=address,
+            hint="install a newer version here: pip install --upgrade operable",
+        )
 
 
 def require_current(database: Database) -> bool:
@@ -104,7 +110,7 @@ def require_current(database: Database) -> bool:
     require_known(version, database.address)
     if 0 < version < VERSION:
         message = f"{database.address} was written by an older version of operable (store {version}, this program {VERSION})"
-        hint = "operable engine start migrates it; workers of the older version go on with it"
+        hint = "a new worker migrates it: operable engine start; workers of the older version go on with it"
         raise Fail("config", "STORE_OLDER", message, target=database.address, hint=hint)
     return version == VERSION
 

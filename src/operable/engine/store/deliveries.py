@@ -21,6 +21,7 @@ from operable.engine.store.rows import (
     find_definition,
     find_manifest,
     find_run,
+    storable,
 )
 
 MOST_TRIES = 5
@@ -101,7 +102,7 @@ class DeliveryStore:
             pause = round(pause_before(row.run_id, row.tries) * 1000)
             connection.execute(
                 "UPDATE deliveries SET state = ?, not_before = ?, changed_at = ?, reason = ? WHERE run_id = ?",
-                (state, now + pause, now, problem, row.run_id),
+                (state, now + pause, now, None if problem is None else storable(problem), row.run_id),
             )
             if run is not None:
                 word = {"delivered": "announced", "failed": "not announced"}.get(state, "announcement failed")

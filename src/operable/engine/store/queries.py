@@ -24,18 +24,23 @@ def list_runs(
     *,
     job_id: str | None = None,
     state: str | None = None,
+    cause: str | None = None,
     since: int | None = None,
+    until: int | None = None,
     before: tuple[int, str] | None = None,
     limit: int,
 ) -> list[Run]:
     """Runs, newest first; `before` is the time and the id of the last run of the page before."""
-    conditions: list[tuple[str, list[object]]] = []
-    if job_id is not None:
-        conditions.append(("job_id = ?", [job_id]))
-    if state is not None:
-        conditions.append(("state = ?", [state]))
-    if since is not None:
-        conditions.append(("created_at >= ?", [since]))
+    wanted = {
+        "job_id = ?": job_id,
+        "state = ?": state,
+        "cause = ?": cause,
+        "created_at >= ?": since,
+        "created_at < ?": until,
+    }
+    conditions: list[tuple[str, list[object]]] = [
+        (text, [value]) for text, value in wanted.items() if value is not None
+    ]
     if before is not None:
         conditions.append(("(created_at < ? OR (created_at = ? AND run_id < ?))", [before[0], *before]))
     where = f"WHERE {' AND '.join(text for text, _ in conditions)}" if conditions else ""
@@ -77,7 +82,7 @@ def find_by_prefix(connection: StoreConnection, prefix: str) -> Run:
         (prefix, prefix + "~"),
     )
     if not rows:
-        hint = "operable engine runs lists the runs"
+        hint = "list them: operable engine runs"
         raise Fail("not_found", "RUN_NOT_FOUND", f"there is no run {prefix}", target=prefix, hint=hint)
     runs = [Run.read(row) for row in rows]
     if len(runs) > 1 and runs[0].run_id != prefix:

@@ -26,6 +26,7 @@ from operable.engine.store.rows import (
     find_definition,
     find_manifest,
     find_run,
+    storable,
 )
 from operable.kernel.errors import Fail
 
@@ -82,7 +83,7 @@ class QuestionStore:
                 "VALUES (?, ?, ?, ?, 'reject', ?, ?, ?, ?)",
                 (
                     *(run_id, number, now, now + round(timeout * 1000)),
-                    *(policy.approval.scope, policy.approval.risk_level, AGENT, text),
+                    *(policy.approval.scope, policy.approval.risk_level, AGENT, storable(text)),
                 ),
             )
             transitions.note(connection, run_id, now, "agent asks", run.state, text)
@@ -120,6 +121,22 @@ def require_answerable(question: Approval | None, run: Run, *, approve: bool) ->
         raise Fail("temporary", "QUESTION_NOT_READY", message, target=run.run_id, hint=hint)
 
 
+def require_asked(question: Approval, number: int) -> None:
+    """Raises Fail if this is not the question that was looked at."""
+    if question.number != number:
+        message = f"{question.run_id} asks another question by now"
+        hint = f"operable engine approve {question.run_id} --dry-run"
+        raise Fail("conflict", "QUESTION_CHANGED", message, target=question.run_id, hint=hint)
+
+
+def require_in_time(question: Approval, now: int) -> None:
+    """Raises Fail if its time was over before the yes, also where no worker has seen that yet."""
+    if question.automatic != "approve" and question.expires_at <= now:
+        message = f"the time for an answer to {question.run_id} is over, and silence is a no"
+        hint = f"a worker ends the run; then start it again: operable engine retry {question.run_id}"
+        raise Fail("conflict", "QUESTION_EXPIRED", message, target=question.run_id, hint=hint)
+
+
 @dataclass(frozen=True, slots=True)
 class SignedAnswer:
     """The record that an approver has signed, and the question that it answers."""
@@ -130,9 +147,7 @@ class SignedAnswer:
 
 def keep_signed(connection: StoreConnection, question: Approval, signed: SignedAnswer) -> None:
     """Keep the signature with its question. Raises Fail if the run asks another one by now."""
-    if question.number != signed.number:
-        message = f"{question.run_id} asks another question by now"
-        raise Fail("conflict", "QUESTION_CHANGED", message, target=question.run_id, hint="look at it again")
+    require_asked(question, signed.number)
     connection.execute(
         "UPDATE approvals SET signed = ? WHERE run_id = ? AND number = ?",
         (signed.record, question.run_id, question.number),

@@ -34,6 +34,12 @@ class Definition:
     def policy(self) -> RunPolicy:
         return read_policy(self.document)
 
+    @property
+    def label(self) -> str:
+        """`workflow/task`, as people and commands name a job."""
+        source = self.document["source"]
+        return f"{source['workflow_id']}/{source['task_id']}"
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -137,6 +143,11 @@ class TimelineEntry:
     event: str
     state: str
     detail: str | None
+
+
+def storable(text: str) -> str:
+    """What a task or an agent said, as text that every database takes: without NUL and halves of characters."""
+    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
 
 
 def columns(kind: type[Any]) -> str:

@@ -11,7 +11,7 @@ true until it is written, and jobs do not wait for each other.
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -24,25 +24,28 @@ from operable.engine.lifecycle.decisions import (
 )
 from operable.engine.lifecycle.identifiers import RunCause
 from operable.engine.lifecycle.states import AttemptState, EngineRunState, RunEvent, next_attempt_state
-from operable.engine.schedule.clock import Firing
 from operable.engine.store import transitions
 from operable.engine.store.database import Database, StoreConnection, changing
 from operable.engine.store.deliveries import announce
-from operable.engine.store.queries import list_attempts, read_output
-from operable.engine.store.questions import SignedAnswer, keep_signed, open_question, require_answerable
-from operable.engine.store.queue import QueueIdentity, claim_queue
+from operable.engine.store.questions import (
+    SignedAnswer,
+    keep_signed,
+    open_question,
+    require_answerable,
+    require_asked,
+    require_in_time,
+)
 from operable.engine.store.rows import (
-    RUN_COLUMNS,
     Approval,
     Definition,
     Json,
     Run,
-    WorkerRow,
     columns,
     find_attempt,
     find_definition,
     find_manifest,
     find_run,
+    storable,
 )
 from operable.kernel.errors import Fail
 
@@ -54,13 +57,6 @@ _STARTED_ENDS = {
 # What a store keeps in memory: definitions take a few kilobytes each, a manifest as much per task.
 _DEFINITIONS, _MANIFESTS, _TASKS = 256, 4, 200
 _Kept = TypeVar("_Kept")
-_LOOK = """
-SELECT EXISTS (SELECT 1 FROM approvals WHERE decision IS NULL AND kind IS NULL AND content IS NULL),
-    EXISTS (SELECT 1 FROM approvals WHERE decision IS NULL AND kind IS NULL AND expires_at <= ?),
-    EXISTS (SELECT 1 FROM runs WHERE settled = 0 AND ended_at IS NOT NULL),
-    EXISTS (SELECT 1 FROM deliveries WHERE state = 'pending' AND not_before <= ?),
-    EXISTS (SELECT 1 FROM runs WHERE sent < wake)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +82,6 @@ class RunTriggers:
 
     children: Sequence[tuple[Definition, bool | str]]
     manifests: Mapping[str, str]  # of those jobs, by digest
-
-
-@dataclass(frozen=True, slots=True)
-class WantedWork:
-    """Which kinds of work wait in the store, as one query saw it: most rounds of a worker find nothing."""
-
-    bind: bool
-    expire: bool
-    settle: bool
-    deliver: bool
-    wake: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,37 +112,6 @@ class RunStore:
 
     # -- causes
 
-    def fire(self, due: Sequence[tuple[Definition, Firing]], manifests: Mapping[str, str]) -> list[Run]:
-        """Make the runs of ticks, and remember that they were decided about. Ticks of the past change nothing.
-
-        Many jobs are one transaction: a thousand that are due at once are not a thousand syncs of the disk. Most clocks
-        come second, and only read.
-        """
-        due = self._undecided(due)
-        if not due:
-            return []
-        with self.database.transaction() as connection:
-            connection.lock(*(definition.job_id for definition, _ in due))
-            now, runs = self._clock(), []
-            for definition, firing in sorted(due, key=lambda each: each[0].manifest_digest):
-                last = self._last_tick(connection, definition.job_id)
-                fresh = [tick for tick in firing.fire if last is None or tick > last]
-                if fresh:
-                    self._keep_manifest(connection, definition, manifests[definition.manifest_digest])
-                runs += [
-                    transitions.create(
-                        connection, definition, RunCause.TICK, str(tick), due_at=tick * 1000, now=now
-                    )
-                    for tick in fresh
-                ]
-                if last is None or firing.last > last:
-                    connection.execute(
-                        "INSERT INTO ticks VALUES (?, ?, ?) ON CONFLICT (job_id) DO UPDATE SET "
-                        "last_tick = excluded.last_tick, missed = ticks.missed + excluded.missed",
-                        (definition.job_id, firing.last, firing.missed),
-                    )
-            return runs
-
     def request(
         self,
         definition: Definition,
@@ -171,7 +125,7 @@ class RunStore:
         with self.database.transaction() as connection:
             connection.lock(definition.job_id)
             now = self._clock()
-            self._keep_manifest(connection, definition, manifest)
+            transitions.keep_manifest(connection, definition, manifest)
             run = transitions.create(
                 connection, definition, cause, key, due_at=now, now=now, parent_run_id=parent_run_id
             )
@@ -179,15 +133,24 @@ class RunStore:
         return run
 
     def settle(
-        self, run_id: str, children: Sequence[tuple[Definition, bool | str]], manifests: Mapping[str, str]
+        self,
+        run_id: str,
+        children: Sequence[tuple[Definition, bool | str]],
+        manifests: Mapping[str, str],
+        problem: str | None = None,
     ) -> list[TriggerDecision]:
-        """Make the runs that the end of a run triggers. It happens once, however often workers ask for it."""
+        """Make the runs that the end of a run triggers. It happens once, however often workers ask for it.
+
+        With a `problem` nothing is triggered, and the timeline says why.
+        """
         with self.database.transaction() as connection:
             parent = self._require(connection, run_id).job_id
             connection.lock(parent, *(child.job_id for child, _ in children))
             run = self._require(connection, run_id)
             if not run.state.is_final or run.settled:
                 return []
+            if problem is not None:
+                transitions.note(connection, run_id, self._clock(), "trigger refused", run.state, problem)
             return self._settle(connection, run, children, manifests)
 
     # -- attempts
@@ -299,17 +262,26 @@ class RunStore:
         approve: bool,
         by: str,
         note: str | None = None,
+        number: int | None = None,
         signed: SignedAnswer | None = None,
     ) -> Run:
-        """Answer the question of a run. Raises Fail if it does not ask, its time is over, or another one was signed."""
+        """Answer the question of a run: `number`, the one that was looked at.
+
+        Raises Fail if it does not ask, its time is over, or it asks another one by now.
+        """
         with changing(self.database, run_id) as connection:
             run = self._require(connection, run_id)
             question = open_question(connection, run_id)
+            if question is not None and number is not None:
+                require_asked(question, number)
+            if question is not None and approve:
+                require_in_time(question, self._clock())
             if question is not None and question.is_of_agent and run.state is EngineRunState.RUNNING:
                 decision = "approved" if approve else "rejected"
                 self._answer(connection, question, decision, by, note)
+                said = by + (f": {note}" if note else "")
                 transitions.note(
-                    connection, run_id, self._clock(), f"agent's question {decision}", run.state, by
+                    connection, run_id, self._clock(), f"agent's question {decision}", run.state, said
                 )
                 return run
             require_answerable(question, run, approve=approve)
@@ -333,137 +305,6 @@ class RunStore:
                 return None  # a worker reads its files first
             return self._decide(connection, run, approve=approve, by="timeout", note="no answer in time")
 
-    def pause(self, job_id: str, by: str, *, paused: bool) -> None:
-        """Stop or continue the ticks of a job. Runs that exist are not changed."""
-        with self.database.transaction() as connection:
-            connection.execute(
-                "INSERT INTO job_states VALUES (?, ?, ?, NULL) ON CONFLICT (job_id) DO UPDATE SET "
-                "paused_at = excluded.paused_at, paused_by = excluded.paused_by",
-                (job_id, self._clock() if paused else None, by if paused else None),
-            )
-
-    # -- tickets
-
-    def look(self) -> WantedWork:
-        """What there is to do. The conditions are those of the queries that do it."""
-        ((bind, expire, settle, deliver, wake),) = self.database.query(_LOOK, (self._clock(),) * 2)
-        return WantedWork(bool(bind), bool(expire), bool(settle), bool(deliver), bool(wake))
-
-    def to_wake(self, limit: int = 500) -> list[Run]:
-        """Runs whose newest ticket the backend does not have. It is due at `not_before`."""
-        with self.database.snapshot() as connection:
-            rows = connection.execute(
-                f"SELECT {RUN_COLUMNS} FROM runs WHERE sent < wake ORDER BY created_at LIMIT ?",  # noqa: S608
-                (limit,),
-            )
-            return [Run.read(row) for row in rows]
-
-    def has_work(self) -> bool:
-        """Whether a run can go on by itself now: it runs, waits for a slot, or its triggers are not decided."""
-        with self.database.snapshot() as connection:
-            return bool(
-                connection.execute(
-                    "SELECT 1 FROM runs WHERE settled = 0 AND ended_at IS NOT NULL OR ended_at IS NULL "
-                    "AND (state IN (?, ?) OR state = ? AND not_before <= ?) LIMIT 1",
-                    (
-                        *(str(EngineRunState.RUNNING), str(EngineRunState.CANCELLING)),
-                        *(str(EngineRunState.READY), self._clock()),
-                    ),
-                )
-            )
-
-    def reissue(self, run_id: str, wake: int) -> None:
-        """Replace a ticket that its worker cannot use by a new one, if it is still the newest."""
-        with changing(self.database, run_id) as connection:
-            connection.execute(
-                "UPDATE runs SET wake = wake + 1 WHERE run_id = ? AND wake = ? AND state = ?",
-                (run_id, wake, str(EngineRunState.READY)),
-            )
-
-    def mark_sent(self, tickets: Iterable[tuple[str, int]]) -> None:
-        # In one order, so that two workers that mark the same runs do not wait for each other.
-        rows = [(wake, run_id, wake) for run_id, wake in sorted(tickets)]
-        with self.database.transaction() as connection:
-            connection.execute_many("UPDATE runs SET sent = ? WHERE run_id = ? AND sent < ?", rows)
-
-    def to_expire(self, limit: int = 100) -> list[str]:
-        """Runs whose questions had no answer in time."""
-        with self.database.snapshot() as connection:
-            rows = connection.execute(
-                "SELECT run_id FROM approvals WHERE decision IS NULL AND kind IS NULL AND expires_at <= ? "
-                "ORDER BY expires_at LIMIT ?",
-                (self._clock(), limit),
-            )
-            return [str(run_id) for (run_id,) in rows]
-
-    def to_stop(self, worker_id: str) -> list[str]:
-        """Runs that users cancelled while an attempt of this worker runs."""
-        with self.database.snapshot() as connection:
-            rows = connection.execute(
-                "SELECT runs.run_id FROM attempts JOIN runs ON runs.run_id = attempts.run_id "
-                "WHERE attempts.worker_id = ? AND attempts.state = 'started' AND runs.state = 'cancelling'",
-                (worker_id,),
-            )
-            return [str(run_id) for (run_id,) in rows]
-
-    # -- workers
-
-    def enlist(self, worker: WorkerRow, queue: QueueIdentity) -> str:
-        """Enter a worker; returns the identity of the store. Raises Fail if its tickets are in another queue."""
-        with self.database.transaction() as connection:
-            identity = claim_queue(connection, queue)
-            connection.execute(
-                "INSERT INTO workers VALUES (?, ?, ?, ?, ?, ?, ?, NULL, NULL)",
-                (
-                    *(worker.worker_id, worker.host, worker.pid, worker.slots, worker.version),
-                    *(worker.started_at, worker.seen_at),
-                ),
-            )
-            return identity
-
-    def see(self, worker_id: str, *, leaving: bool = False) -> None:
-        """Note that a worker lives, or that it stops by itself. Its lock alone says whether it is dead."""
-        with self.database.transaction() as connection:
-            connection.execute(
-                "UPDATE workers SET seen_at = ?, end_cause = ? WHERE worker_id = ?",
-                (self._clock(), "stopped" if leaving else None, worker_id),
-            )
-
-    def workers(self) -> list[WorkerRow]:
-        """Workers that were not reaped."""
-        with self.database.snapshot() as connection:
-            rows = connection.execute(
-                f"SELECT {columns(WorkerRow)} FROM workers WHERE ended_at IS NULL ORDER BY started_at"  # noqa: S608
-            )
-            return [WorkerRow(*row) for row in rows]
-
-    def last_ticks(self) -> dict[str, int]:
-        with self.database.snapshot() as connection:
-            return dict(connection.execute("SELECT job_id, last_tick FROM ticks"))
-
-    def quiet_jobs(self) -> frozenset[str]:
-        """Jobs whose ticks make no runs: paused, or finished."""
-        rows = self.database.query(
-            "SELECT job_id FROM job_states WHERE paused_at IS NOT NULL OR finished_at IS NOT NULL"
-        )
-        return frozenset(str(job_id) for (job_id,) in rows)
-
-    def to_settle(self, limit: int = 100) -> list[Run]:
-        """Runs that ended, and whose triggers were not decided."""
-        with self.database.snapshot() as connection:
-            rows = connection.execute(
-                f"SELECT {RUN_COLUMNS} FROM runs WHERE settled = 0 AND ended_at IS NOT NULL "  # noqa: S608
-                "ORDER BY ended_at LIMIT ?",
-                (limit,),
-            )
-            return [Run.read(row) for row in rows]
-
-    def last_output(self, run_id: str, folder: str) -> str:
-        """The output of the last attempt, as far as it can be read here; nothing if there was no attempt."""
-        with self.database.snapshot() as connection:
-            attempts = list_attempts(connection, run_id)
-            return read_output(connection, attempts[-1], folder) if attempts else ""
-
     # -- inside a transaction
 
     def _settle(
@@ -479,7 +320,7 @@ class RunStore:
         decisions = trigger(policy, run.state, [(child.policy, holds) for child, holds in children])
         for (child, _), decision in zip(children, decisions, strict=True):
             if decision.verdict == "run":
-                self._keep_manifest(connection, child, manifests[child.manifest_digest])
+                transitions.keep_manifest(connection, child, manifests[child.manifest_digest])
                 made = transitions.create(
                     connection,
                     child,
@@ -492,7 +333,7 @@ class RunStore:
                 )
                 transitions.note(connection, run_id, now, "triggered", run.state, made.run_id)
             elif decision.verdict == "refused" or wants_trigger(child.policy, run.state):
-                detail = f"{child.job_id}: {decision.reason}"
+                detail = f"{child.label}: {decision.reason}"
                 transitions.note(connection, run_id, now, f"trigger {decision.verdict}", run.state, detail)
         if policy.delivery is not None and announces(policy, run.state):
             announce(connection, run, policy.delivery, now)
@@ -518,7 +359,7 @@ class RunStore:
         )
         if finished:
             run = self._require(connection, run_id)
-            detail = f"{child.job_id}: it has finished (delete_after_run)"
+            detail = f"{child.label}: it has finished (delete_after_run)"
             transitions.note(connection, run_id, now, "trigger unmatched", run.state, detail)
         return bool(finished)
 
@@ -529,14 +370,14 @@ class RunStore:
         if attempt is None or attempt.worker_id != worker_id:
             message = f"attempt {number} of {run_id} does not belong to {worker_id}"
             raise Fail("conflict", "ATTEMPT_NOT_OWNED", message)
-        now = self._clock()
+        now, reason = self._clock(), None if end.reason is None else storable(end.reason)
         state = next_attempt_state(attempt.state, end.state)
         connection.execute(
             "UPDATE attempts SET state = ?, ended_at = ?, exit_code = ?, signal = ?, duration_ms = ?, execution_id = ?, "
             "reason = ?, preview = ?, output_bytes = ?, output_path = ?, output_digest = ?, facts = ? "
             "WHERE run_id = ? AND number = ?",
             (
-                *(str(state), now, end.exit_code, end.signal, end.duration_ms, end.execution_id, end.reason),
+                *(str(state), now, end.exit_code, end.signal, end.duration_ms, end.execution_id, reason),
                 *(
                     end.preview,
                     end.output_bytes,
@@ -559,10 +400,10 @@ class RunStore:
             failures=run.failures,
             losses=run.losses,
         )
+        if following.event is RunEvent.STOPPED:
+            reason = run.reason or reason  # who cancelled it
         not_before = now + round(following.pause * 1000)
-        return transitions.move(
-            connection, run, following.event, now, reason=end.reason, not_before=not_before
-        )
+        return transitions.move(connection, run, following.event, now, reason=reason, not_before=not_before)
 
     def _started(self, connection: StoreConnection, run: Run) -> StartedAttempt:
         definition = self._definition(connection, run.definition)
@@ -575,13 +416,8 @@ class RunStore:
     ) -> Run:
         question, now = open_question(connection, run.run_id), self._clock()
         event = RunEvent.APPROVED if approve else RunEvent.REJECTED
-        moved = transitions.move(
-            connection,
-            run,
-            event,
-            now,
-            reason=None if approve else f"rejected by {by}" + (f": {note}" if note else ""),
-        )
+        said = f"{event} by {by}" + (f": {note}" if note else "")
+        moved = transitions.move(connection, run, event, now, reason=None if approve else said, detail=said)
         assert question is not None  # noqa: S101 - a run that asks has a question
         self._answer(connection, question, "approved" if approve else "rejected", by, note)
         return moved
@@ -626,27 +462,6 @@ class RunStore:
         if run is None:
             raise Fail("not_found", "RUN_NOT_FOUND", f"there is no run {run_id}", target=run_id)
         return run
-
-    def _undecided(self, due: Sequence[tuple[Definition, Firing]]) -> list[tuple[Definition, Firing]]:
-        """Those whose ticks no other clock has decided about so far."""
-        places = ", ".join("?" for _ in due)
-        with self.database.snapshot() as connection:
-            rows = connection.execute(
-                f"SELECT job_id, last_tick FROM ticks WHERE job_id IN ({places})",  # noqa: S608 - placeholders
-                [definition.job_id for definition, _ in due],
-            )
-        last = {str(job_id): int(tick) for job_id, tick in rows}
-        return [(job, firing) for job, firing in due if last.get(job.job_id, firing.last - 1) < firing.last]
-
-    def _last_tick(self, connection: StoreConnection, job_id: str) -> int | None:
-        rows = connection.execute("SELECT last_tick FROM ticks WHERE job_id = ?", (job_id,))
-        return int(rows[0][0]) if rows else None
-
-    def _keep_manifest(self, connection: StoreConnection, definition: Definition, text: str) -> None:
-        connection.execute(
-            "INSERT INTO manifests VALUES (?, ?) ON CONFLICT (digest) DO NOTHING",
-            (definition.manifest_digest, text),
-        )
 
 
 def _remember(known: OrderedDict[str, _Kept], digest: str, value: _Kept, most: int) -> None:

@@ -6,7 +6,7 @@ the placeholders and the name of the 64-bit integer.
     meta         version and identity of the store
     definitions  a job document as it was when a run was made; a run keeps it, whatever is applied later
     manifests    the manifests that definitions refer to
-    ticks        per job, the latest tick that was decided about, and how many were missed
+    ticks        per job, the latest tick that was decided about, how many were missed, and the schedule of which apply
     job_states   paused by a user, or finished (delete_after_run)
     runs         one row per run; `wake` counts the tickets that it needed, `sent` those that the backend has
     attempts     one row per start, written before the first effect; the key forbids a second start
@@ -79,6 +79,10 @@ MIGRATIONS: tuple[str, ...] = (
     """
     CREATE INDEX approvals_to_bind ON approvals (asked_at)
         WHERE decision IS NULL AND kind IS NULL AND content IS NULL;
+    """,
+    """
+    ALTER TABLE ticks ADD COLUMN schedule TEXT;
+    ALTER TABLE ticks ADD COLUMN apply BIGINT;
     """,
 )
 VERSION = len(MIGRATIONS)

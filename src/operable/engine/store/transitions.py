@@ -12,7 +12,7 @@ from operable.engine.lifecycle.identifiers import RunCause, run_id_of
 from operable.engine.lifecycle.policy import RunPolicy
 from operable.engine.lifecycle.states import EngineRunState, RunEvent, next_state
 from operable.engine.store.database import StoreConnection
-from operable.engine.store.rows import RUN_COLUMNS, Definition, Run, find_definition, find_run
+from operable.engine.store.rows import RUN_COLUMNS, Definition, Run, find_definition, find_run, storable
 from operable.flow.canonical import canonical_text
 
 _WAITING = (EngineRunState.BLOCKED, EngineRunState.READY)
@@ -74,15 +74,16 @@ def move(
     now: int,
     *,
     reason: str | None = None,
+    detail: str | None = None,
     not_before: int | None = None,
 ) -> Run:
-    """The run after this event. Raises Fail if the event cannot happen to it."""
+    """The run after this event; `detail` is for the timeline, if it is not the reason. Raises Fail if it cannot happen."""
     state = next_state(run.state, event)
     moved = replace(
         run,
         state=state,
         changed_at=now,
-        reason=reason,
+        reason=None if reason is None else storable(reason),
         not_before=run.not_before if not_before is None else not_before,
         wake=run.wake + 1 if state is EngineRunState.READY else run.wake,
         ended_at=now if state.is_final else None,
@@ -96,7 +97,7 @@ def move(
             *(moved.attempts, moved.failures, moved.losses, run.run_id),
         ),
     )
-    note(connection, run.run_id, now, event, state, reason)
+    note(connection, run.run_id, now, event, state, detail or reason)
     if state is EngineRunState.ASKING:
         ask(connection, moved, find_definition(connection, run.definition).policy, now)
     if state.is_final:
@@ -107,7 +108,7 @@ def move(
 def ask(connection: StoreConnection, run: Run, policy: RunPolicy, now: int) -> None:
     """A question; its time runs from now, or from when the run is due."""
     ((number,),) = connection.execute("SELECT COUNT(*) FROM approvals WHERE run_id = ?", (run.run_id,))
-    expires_at = now + policy.approval.timeout_s * 1000
+    expires_at = max(now, run.not_before) + policy.approval.timeout_s * 1000
     connection.execute(
         "INSERT INTO approvals (run_id, number, asked_at, expires_at, automatic, scope, risk_level) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -124,7 +125,7 @@ def note(
     """Add to the run's timeline."""
     connection.execute(
         "INSERT INTO timeline SELECT ?, COALESCE(MAX(number), 0) + 1, ?, ?, ?, ? FROM timeline WHERE run_id = ?",
-        (run_id, now, str(event), str(state), detail, run_id),
+        (run_id, now, str(event), str(state), None if detail is None else storable(detail), run_id),
     )
 
 
@@ -147,6 +148,13 @@ def keep_definition(connection: StoreConnection, definition: Definition) -> None
             *(definition.digest, definition.job_id, definition.revision),
             *(canonical_text(definition.document), definition.manifest_digest),
         ),
+    )
+
+
+def keep_manifest(connection: StoreConnection, definition: Definition, text: str) -> None:
+    connection.execute(
+        "INSERT INTO manifests VALUES (?, ?) ON CONFLICT (digest) DO NOTHING",
+        (definition.manifest_digest, text),
     )
 
 

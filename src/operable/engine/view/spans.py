@@ -1,15 +1,12 @@
 """Spans of runs, attempts, turns of agents and their tool calls for OpenTelemetry, where the user has an exporter.
 
-Nothing is imported unless a variable names a collector (`OTEL_EXPORTER_OTLP_ENDPOINT`, or the one for traces). Then the
-standard variables decide about the rest: headers, limits, resource, sampling. A collector that does not answer delays
-nothing: spans are sent by a thread of the SDK, and dropped when its queue is full.
+`operable.gate.spans` says whether there is a collector, and sends.
 
 The ids of a trace and of its spans follow from the run. So an attempt that one worker made and the end that another
 recorded are one trace, and `trace_id_of` says which, without a lookup. A triggered run is a trace of its own, with a link.
 Whether a trace is sampled is decided once, about the run: a part of a trace is of no use.
 """
 
-import os
 import threading
 import time
 from collections.abc import Mapping
@@ -19,10 +16,9 @@ from operable.engine.lifecycle.identifiers import span_id_of, trace_id_of
 from operable.engine.lifecycle.states import OUTCOMES
 from operable.engine.store.rows import Definition, Run
 from operable.engine.view.attempt_trace import AttemptTrace, TracedCall, TracedTurn
-from operable.kernel.errors import Fail
+from operable.gate.spans import names_collector, open_provider
 from operable.wire.events import COMPLETED
 
-_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 _MILLISECOND = 1_000_000  # in nanoseconds, the unit of spans
 _CALL_ID = 200  # characters
 _FLUSH = 5_000  # milliseconds that the last spans have when a worker ends
@@ -30,35 +26,15 @@ _FLUSH = 5_000  # milliseconds that the last spans have when a worker ends
 
 def open_spans(environment: Mapping[str, str]) -> "RunSpans | None":
     """Returns None if no collector is configured. Raises Fail if one is, and the SDK is not installed."""
-    named = any(environment.get(variable) for variable in _VARIABLES)
-    if not named or environment.get("OTEL_SDK_DISABLED", "").lower() == "true":
-        return None
-    if environment.get("OTEL_TRACES_EXPORTER", "otlp") != "otlp":
-        return None
-    try:
-        return RunSpans()
-    except ModuleNotFoundError as error:
-        message = (
-            f"a collector is configured ({_VARIABLES[0]}), and the package {error.name} is not installed"
-        )
-        hint = "pip install 'operable[otel]', or unset the variable"
-        raise Fail("config", "PACKAGE_MISSING", message, target=error.name, hint=hint) from error
+    return RunSpans() if names_collector(environment) else None
 
 
 class RunSpans:
     """Writes spans of what has ended. Methods may be called from any thread."""
 
     def __init__(self) -> None:
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
-
         self._ids = _ChosenIds()
-        # `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` come before this name.
-        resource = Resource.create({} if _names_service() else {"service.name": "operable-engine"})
-        self._provider = TracerProvider(resource=resource, id_generator=self._ids, shutdown_on_exit=False)  # type: ignore[arg-type]  # by its methods
-        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+        self._provider = open_provider("operable-engine", self._ids)
         self._tracer = self._provider.get_tracer("operable.engine")
 
     def attempt(
@@ -105,14 +81,13 @@ class RunSpans:
     def is_sampled(self, run_id: str) -> bool:
         """Whether the trace of a run is recorded, as OTEL_TRACES_SAMPLER says."""
         decided = self._provider.sampler.should_sample(None, int(trace_id_of(run_id), 16), "run")
-        return bool(decided.decision.is_sampled())  # type: ignore[no-untyped-call]
+        return bool(decided.decision.is_sampled())
 
     def run(self, run: Run, definition: Definition) -> None:
         """One run that ended."""
-        source = definition.document["source"]
         attributes = {
             "operable.run_id": run.run_id,
-            "operable.job": f"{source['workflow_id']}/{source['task_id']}",
+            "operable.job": definition.label,
             "operable.state": str(run.state),
             "operable.cause": str(run.cause),
             "operable.attempts": run.attempts,
@@ -190,12 +165,6 @@ def _call_attributes(call: TracedCall) -> dict[str, Any]:
         "gen_ai.tool.call.id": call.call_id[:_CALL_ID],
         "operable.tool.kind": call.kind,
     }
-
-
-def _names_service() -> bool:
-    return "OTEL_SERVICE_NAME" in os.environ or "service.name" in os.environ.get(
-        "OTEL_RESOURCE_ATTRIBUTES", ""
-    )
 
 
 class _ChosenIds:

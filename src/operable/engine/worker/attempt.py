@@ -75,8 +75,12 @@ def execute_attempt(
     except FlowError as error:
         # A task whose record could not be written has run: its attempt is lost, and no clean failure.
         state = AttemptState.LOST if error.details.get("ran") else AttemptState.FAILED
-        end = AttemptEnd(state, execution_id=error.details.get("execution_id"), reason=error.message)
-        return AttemptResult(_interrupted(end, control))
+        left = AttemptResult(AttemptEnd(state, execution_id=error.details.get("execution_id")))
+        if (
+            error.answer is not None
+        ):  # it ran, and what it printed says more than the refusal of its verify step
+            left = _read_answer(started, error.answer, output_folder, control)
+        return replace(left, end=_interrupted(replace(left.end, state=state, reason=error.message), control))
     return _read_answer(started, answer, output_folder, control)
 
 

@@ -12,6 +12,7 @@ from operable.engine.schedule.cron import CronSchedule
 from operable.engine.store.rows import Definition
 from operable.flow.scheduler.job_rows import JobReader, JobRow
 from operable.flow.scheduler.job_store import open_jobs
+from operable.kernel.catalogue import nearest
 from operable.kernel.errors import Fail
 
 
@@ -76,6 +77,11 @@ class AppliedJobs:
         """Of the jobs that are enabled and have one."""
         return self._reading.schedules
 
+    @property
+    def apply(self) -> int:
+        """The number of the apply that this is the state of."""
+        return self._apply
+
     def refresh(self) -> bool:
         """Read again if something was applied; whether that is so."""
         number = self._store.read(JobReader.latest_apply) or 0
@@ -93,11 +99,12 @@ class AppliedJobs:
         if name in self.jobs:
             return self.jobs[name]
         for job in self.jobs.values():
-            source = job.document["source"]
-            if name == f"{source['workflow_id']}/{source['task_id']}":
+            if name == job.label:
                 return job
         message = f"no job {name} is applied"
-        hint = "operable engine jobs lists the jobs"
+        labels = sorted({job.label for job in self.jobs.values()})
+        near = [label for label in labels if label.endswith(f"/{name}")] or nearest(name, labels)
+        hint = f"did you mean {' or '.join(near[:3])}?" if near else "list them: operable engine jobs"
         raise Fail("not_found", "JOB_NOT_FOUND", message, target=name, hint=hint)
 
     def children(self, job_id: str) -> list[Definition]:

@@ -13,9 +13,11 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from operable.engine.store.database import Database
+from operable.engine.store import transitions
+from operable.engine.store.database import Database, changing
 from operable.engine.store.queries import EarlierResult, earlier_results, find_conversation
 from operable.engine.store.questions import QuestionStore
+from operable.engine.store.rows import storable
 from operable.engine.store.runs import StartedAttempt
 from operable.engine.view.attempt_trace import AttemptTrace
 from operable.flow.run.options import ExecOptions
@@ -69,14 +71,23 @@ class AttemptInputs:
         if agent_session_id is None:
             return
         agent, key = conversation_of(started.definition.document)
-        if key is not None:
-            with self._database.transaction() as connection:
-                connection.execute(
-                    "INSERT INTO conversations VALUES (?, ?, ?, ?, ?) ON CONFLICT (agent, key) DO UPDATE SET "
-                    "agent_session_id = excluded.agent_session_id, run_id = excluded.run_id, "
-                    "changed_at = excluded.changed_at",
-                    (agent, key, agent_session_id, started.run.run_id, self._clock()),
+        if key is None:
+            return
+        if storable(agent_session_id) != agent_session_id:
+            with changing(self._database, started.run.run_id) as connection:
+                said = "the agent's name for its conversation is not text: the next run begins a new one"
+                event = "conversation not kept"
+                transitions.note(
+                    connection, started.run.run_id, self._clock(), event, started.run.state, said
                 )
+            return
+        with self._database.transaction() as connection:
+            connection.execute(
+                "INSERT INTO conversations VALUES (?, ?, ?, ?, ?) ON CONFLICT (agent, key) DO UPDATE SET "
+                "agent_session_id = excluded.agent_session_id, run_id = excluded.run_id, "
+                "changed_at = excluded.changed_at",
+                (agent, key, agent_session_id, started.run.run_id, self._clock()),
+            )
 
     # -- earlier results
 

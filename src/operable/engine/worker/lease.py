@@ -18,8 +18,9 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from operable.kernel.errors import Fail
+from operable.state.atomic import make_folder
 from operable.state.database import CHANNEL
-from operable.state.lock import create_locked, is_locked
+from operable.state.lock import create_locked, is_at, is_locked
 
 # Longer than a restart of a database and the reconnection of its workers.
 GRACE = 10.0
@@ -73,22 +74,38 @@ class Bell:
 
 
 class FileLease:
-    """Locked files in a folder of this machine."""
+    """Locked files in a folder of this machine.
 
-    def __init__(self, folder: str) -> None:
-        self._folder = folder
+    A file that is gone says little: a user may have removed it while the worker lives. That worker makes it again, unless
+    it is stopped. So one whose file is gone is dead if its process is gone too, for `grace` seconds.
+    """
+
+    def __init__(self, folder: str, grace: float = GRACE) -> None:
+        self._folder, self._grace = folder, grace
         self._held: tuple[str, int] | None = None
+        self._gone_since: dict[str, float] = {}
 
     def hold(self, worker_id: str) -> None:
-        if self._held is None:
-            self._held = (worker_id, create_locked(self._path(worker_id)))
+        if self._held is not None and is_at(self._path(worker_id), self._held[1]):
+            return
+        try:
+            make_folder(self._folder)
+            descriptor = create_locked(self._path(worker_id))
+        except OSError as error:
+            message = f"the lock of this worker cannot be made: {error}"
+            raise Fail("temporary", "LEASE_UNAVAILABLE", message) from error
+        self.release()
+        self._held = (worker_id, descriptor)
 
     def is_dead(self, worker_id: str) -> bool:
-        # A file that is gone says nothing: a user may have removed it while the worker lives.
         try:
             return not is_locked(self._path(worker_id))
         except FileNotFoundError:
-            return False
+            if _may_run(worker_id):
+                self._gone_since.pop(worker_id, None)
+                return False
+            since = self._gone_since.setdefault(worker_id, time.monotonic())
+            return time.monotonic() - since >= self._grace
 
     def bury(self, worker_id: str) -> None:
         with suppress(FileNotFoundError):
@@ -190,6 +207,14 @@ class PostgresLease:
         except psycopg.Error:
             return True  # nothing is known while the database does not answer
         return False
+
+
+def _may_run(worker_id: str) -> bool:
+    """Whether the process that a worker's id names may be there; on another machine nothing is known about it."""
+    host, _, number = worker_id.rpartition("-")[0].rpartition("-")
+    if host != socket.gethostname()[:40] or not number.isdecimal():
+        return True
+    return os.path.exists(f"/proc/{number}") or not os.path.exists("/proc/self")
 
 
 def _key(worker_id: str) -> int:

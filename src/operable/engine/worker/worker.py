@@ -31,6 +31,8 @@ from operable.engine.store.questions import QuestionStore
 from operable.engine.store.queue import move_queue
 from operable.engine.store.rows import Definition, Run, WorkerRow, find_definition
 from operable.engine.store.runs import AttemptEnd, RunStore, RunTriggers, StartedAttempt, wall_clock
+from operable.engine.store.ticks import TickStore
+from operable.engine.store.work import WorkStore
 from operable.engine.view.attempt_trace import AttemptTrace
 from operable.engine.view.spans import RunSpans, open_spans
 from operable.engine.worker.attempt import AttemptControl, AttemptResult, execute_attempt, read_files
@@ -45,6 +47,7 @@ from operable.flow.run.triggers import condition_holds, is_immediate
 from operable.kernel.errors import Fail
 
 _Result = TypeVar("_Result")
+_UNSTORABLE = "VALUE_UNSTORABLE"
 _SEEN_EVERY = 5.0  # seconds between two notes that this worker lives; each is a synced write
 _REAP_EVERY = 1.0
 _GLANCE = 0.05  # seconds between two looks at the times of the store's files, which cost microseconds
@@ -100,7 +103,9 @@ class Worker:
         database: Database | None = None
         try:
             database = self._place.open_store()
+            self._file = self._place.file()
             self._store, self._questions = RunStore(database, wall_clock), QuestionStore(database, wall_clock)
+            self._ticks, self._work_store = TickStore(database, wall_clock), WorkStore(database, wall_clock)
             self._deliveries = Deliveries(database, wall_clock, self._caller)
             self._inputs = AttemptInputs(database, wall_clock, self.worker_id, self._options.policy)
             self._lease: Lease = (
@@ -132,16 +137,27 @@ class Worker:
         self._enlisted = True
         self._backend.start(store_id, self.worker_id, self._options.slots, self._deliver)
         on_ready()
-        while not self._stop.is_set():
-            written = self._place.last_written()
-            self._round()
-            if self._options.until_idle and self.problem is None and self._is_idle():
-                break
-            self._wait(written)
-        self._drain()
+        try:
+            while not self._stop.is_set() and self._is_same_store():
+                written = self._place.last_written()
+                self._round()
+                if self._options.until_idle and self.problem is None and self._is_idle():
+                    break
+                self._wait(written)
+            self._drain()
+        except OSError:
+            if self._is_same_store():
+                raise
+        if not self._is_same_store():
+            # No process reads what this worker writes, and a new store has workers of its own.
+            message = f"the store {self._place.address} was removed or replaced while this worker ran"
+            raise Fail("conflict", "STORE_REPLACED", message, hint="operable engine start")
+
+    def _is_same_store(self) -> bool:
+        return self._place.file() == self._file
 
     def _is_idle(self) -> bool:
-        return not self._store.has_work() and not self._deliveries.is_busy and not self._removal.is_busy
+        return not self._work_store.has_work() and not self._deliveries.is_busy and not self._removal.is_busy
 
     def stop(self) -> None:
         """End after the running attempts. A second call ends those also."""
@@ -173,18 +189,20 @@ class Worker:
             due = list(self._clock.due(time.time()))
             for start in range(0, len(due), _FIRED_AT_ONCE):
                 self._fire(due[start : start + _FIRED_AT_ONCE])
-            wanted = self._store.look()
+            wanted = self._work_store.look()
             if wanted.bind:
                 for question, definition, manifest in self._questions.to_bind():
                     self._questions.bind(question, read_files(definition, manifest, self._caller))
-            for run_id in self._store.to_expire() if wanted.expire else ():
+            for run_id in self._work_store.to_expire() if wanted.expire else ():
                 self._store.expire(run_id)
-            for run in self._store.to_settle() if wanted.settle else ():
-                self._settle(run, self._store.last_output(run.run_id, self._place.output))
+            for run in self._work_store.to_settle() if wanted.settle else ():
+                self._settle(run, self._work_store.last_output(run.run_id, self._place.output))
             if wanted.deliver:
                 self._deliveries.look()
             self._removal.look(time.time())
-            self._cancelled = frozenset(self._store.to_stop(self.worker_id)) if self._running else frozenset()
+            self._cancelled = (
+                frozenset(self._work_store.to_stop(self.worker_id)) if self._running else frozenset()
+            )
             self._take_over()
             self._note_seen()
             if wanted.wake or wanted.expire or wanted.settle:
@@ -196,43 +214,41 @@ class Worker:
             self._jobs.forget()
 
     def _refresh(self) -> None:
-        applied, quiet = self._jobs.refresh(), self._store.quiet_jobs()
+        now, applied, quiet = int(time.time()), self._jobs.refresh(), self._ticks.quiet_jobs()
         if not applied and quiet == self._quiet:
             return
-        last, now = self._store.last_ticks(), int(time.time())
-        scheduled = {
-            job_id: schedule for job_id, schedule in self._jobs.schedules.items() if job_id not in quiet
-        }
-        for job_id in self._clock.jobs() - scheduled.keys():
+        schedules = self._jobs.schedules
+        words = {job_id: schedule.words for job_id, schedule in schedules.items()}
+        last = self._ticks.begin(words, self._jobs.apply, now)
+        for job_id in self._clock.jobs() - (schedules.keys() - quiet):
             self._clock.remove(job_id)
-        for job_id, schedule in scheduled.items():
-            # A job that is new, or was quiet, begins now: what it did not do before is not missed.
-            begins = now if job_id in self._quiet else last.get(job_id, now)
-            self._clock.set(job_id, schedule, begins)
+        for job_id, schedule in schedules.items():
+            if job_id not in quiet:
+                self._clock.set(job_id, schedule, last.get(job_id, now))
         self._quiet = quiet
 
     def _fire(self, due: list[DueTicks]) -> None:
         now, jobs = time.time(), [self._jobs.jobs[each.job_id] for each in due]
         firings = [choose_ticks(each.ticks, now, self._options.missed) for each in due]
         manifests = {job.manifest_digest: self._jobs.manifest(job.manifest_digest) for job in jobs}
-        self._store.fire(list(zip(jobs, firings, strict=True)), manifests)
+        self._ticks.fire(list(zip(jobs, firings, strict=True)), manifests)
 
     def _send(self) -> None:
         """Hand tickets to the backend. A crash before they are marked hands them over again, which changes nothing."""
         with self._sending:
-            while runs := self._store.to_wake():
+            while runs := self._work_store.to_wake():
                 now = wall_clock()
                 self._backend.enqueue(
                     (ticket_of(run.run_id, run.wake), max(0.0, (run.not_before - now) / 1000)) for run in runs
                 )
-                self._store.mark_sent((run.run_id, run.wake) for run in runs)
+                self._work_store.mark_sent((run.run_id, run.wake) for run in runs)
 
     def _take_over(self) -> None:
         if time.monotonic() < self._next_reap:
             return
         self._next_reap = time.monotonic() + _REAP_EVERY
         self._lease.hold(self.worker_id)  # a restart of the database frees it
-        for worker in self._store.workers():
+        for worker in self._work_store.present():
             if worker.worker_id != self.worker_id and self._lease.is_dead(worker.worker_id):
                 # Both may be repeated. The row ends last: until then another worker would do it again.
                 self._backend.recover(worker.worker_id)
@@ -242,13 +258,13 @@ class Worker:
     def _note_seen(self) -> None:
         if time.monotonic() >= self._next_seen:
             self._next_seen = time.monotonic() + _SEEN_EVERY
-            self._store.see(self.worker_id)
+            self._work_store.see(self.worker_id)
 
     def _move_queue(self) -> None:
         """Take the store's runs to the queue of this worker. Raises Fail if another worker lives, or may live."""
         ends = time.monotonic() + (GRACE + 2 if self._place.is_shared else 0)
         while True:
-            workers = [worker.worker_id for worker in self._store.workers()]
+            workers = [worker.worker_id for worker in self._work_store.present()]
             dead = [worker_id for worker_id in workers if self._lease.is_dead(worker_id)]
             if len(dead) == len(workers) or time.monotonic() >= ends:
                 break
@@ -258,7 +274,7 @@ class Worker:
     def _enlist(self) -> str:
         """Enter this worker's row; returns the identity of the store."""
         now = wall_clock()
-        return self._store.enlist(
+        return self._work_store.enlist(
             WorkerRow(
                 worker_id=self.worker_id,
                 host=socket.gethostname(),
@@ -277,14 +293,14 @@ class Worker:
         """Wait for the running attempts, then end them."""
         ends = time.monotonic() + self._options.drain
         while self._running and time.monotonic() < ends and not self._abandon.is_set():
-            self._cancelled = frozenset(self._store.to_stop(self.worker_id))
+            self._cancelled = frozenset(self._work_store.to_stop(self.worker_id))
             time.sleep(self._options.poll)
         self._abandon.set()
         while self._running:  # bounded: their process trees are being ended
             time.sleep(0.05)
         self._deliveries.close(max(0.0, ends - time.monotonic()))
         self._removal.close(_LONGEST_PAUSE)
-        self._insist(lambda: self._store.see(self.worker_id, leaving=True))
+        self._insist(lambda: self._work_store.see(self.worker_id, leaving=True))
 
     # -- attempts, in the backend's threads
 
@@ -292,7 +308,7 @@ class Worker:
         """Execute what a ticket means. It never raises: the backend would take the ticket as done."""
         run_id, wake = read_ticket(ticket)
         if self._stop.is_set():  # another worker gets a ticket of its own
-            self._insist(lambda: self._store.reissue(run_id, wake))
+            self._insist(lambda: self._work_store.reissue(run_id, wake))
             return
         self._running.append(run_id)
         try:
@@ -325,7 +341,7 @@ class Worker:
         # Other workers have taken over. This one ends what it still runs, and its process makes room for a new one.
         self._stop.set()
         self._abandon.set()
-        self._insist(lambda: self._store.reissue(run_id, wake))
+        self._insist(lambda: self._work_store.reissue(run_id, wake))
         return None
 
     def _attempt(self, started: StartedAttempt) -> None:
@@ -348,14 +364,12 @@ class Worker:
 
     def _record(self, started: StartedAttempt, result: AttemptResult, trace: AttemptTrace) -> Run | None:
         """Record the end. Returns None if this worker was taken for dead, and the end of the attempt decided then."""
-        run_id, end = started.run.run_id, result.end
+        end = result.end
         path = os.path.join(self._place.output, end.output_path or "")
         shared = _read_beginning(path) if self._place.is_shared and end.output_path else None
         try:
             triggers = self._quick_triggers(started.run.job_id, end.state, result.stdout)
-            run = self._insist(
-                lambda: self._store.end_attempt(run_id, started.number, self.worker_id, end, shared, triggers)
-            )
+            run = self._end(started, end, shared, triggers)
             if shared is not None and len(shared) == end.output_bytes:
                 with suppress(OSError):
                     os.unlink(path)  # all of it is in the database
@@ -369,9 +383,29 @@ class Worker:
                 raise
             return None
 
+    def _end(
+        self, started: StartedAttempt, end: AttemptEnd, output: bytes | None, triggers: RunTriggers | None
+    ) -> Run:
+        """Record the end; without what the task said, and what it triggers, if the store has no place for that."""
+        run_id, number = started.run.run_id, started.number
+        try:
+            return self._insist(
+                lambda: self._store.end_attempt(run_id, number, self.worker_id, end, output, triggers)
+            )
+        except Fail as error:
+            if error.code != _UNSTORABLE:
+                raise
+            bare = AttemptEnd(end.state, end.exit_code, execution_id=end.execution_id, reason=error.message)
+        return self._insist(lambda: self._store.end_attempt(run_id, number, self.worker_id, bare))
+
     def _settle(self, run: Run, stdout: str) -> None:
         triggers = self._triggers(run.job_id, run.state, stdout)
-        self._store.settle(run.run_id, triggers.children, triggers.manifests)
+        try:
+            self._store.settle(run.run_id, triggers.children, triggers.manifests)
+        except Fail as error:
+            if error.code != _UNSTORABLE:
+                raise
+            self._store.settle(run.run_id, (), {}, error.message)
         self._show_end(run)
 
     def _show_end(self, run: Run) -> None:
@@ -414,8 +448,8 @@ class Worker:
             try:
                 return step()
             except Fail as error:
-                # A database that refuses a password or a right lets us in again once an operator has seen to it.
-                if error.category not in ("temporary", "authn", "authz"):
+                # A database that is gone, or refuses a password or a right, is one that an operator can repair.
+                if error.category not in ("temporary", "authn", "authz") and error.code != "DATABASE_MISSING":
                     raise
                 self.problem = error.message
             time.sleep(pause)

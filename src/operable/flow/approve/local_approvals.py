@@ -33,8 +33,9 @@ from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.manifest.inheritance import first
 from operable.flow.manifest.selection import Selected
 from operable.flow.trust.identity.sessions import timestamp
-from operable.flow.trust.keys import ssh_signatures
-from operable.flow.trust.keys.signers import NAMESPACE, believed_signers, may_sign, signing_key
+from operable.flow.trust.keys.signers import NAMESPACE, believed_signers, signing_key
+from operable.gate.signatures import ssh_signatures
+from operable.gate.signatures.allowed_signers import may_sign
 
 Json = dict[str, Any]
 DEFAULT_TTL = 3600

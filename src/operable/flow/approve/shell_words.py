@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from operable.flow.approve.shell_lines import CommandWords, is_shell, misunderstood
+from operable.flow.approve.shell_lines import CommandWords, is_shell, misunderstood, read_from_pipe
 from operable.kernel.data_class import dataclass
 
 _SEPARATORS = " \t\r\n;&|()<>`"
@@ -61,6 +61,7 @@ class _Reader:
         self._pattern: list[str] = []
         self._is_pattern = self._is_open = False
         self._command = CommandWords()
+        self._is_piped = False  # whether the input of this command is the output of the one before
         self._inside: list[tuple[str, bool]] = []  # texts in quotes, and whether one is a substitution
 
     def words(self) -> Iterator[Word]:
@@ -93,11 +94,18 @@ class _Reader:
         for word in read[:1]:
             self._command.take(word.text)
         if not char or char in _ENDS:
-            yield from (Word(each, open=True, shown=each) for each in misunderstood(self._command.words))
-            yield END
-            self._command = CommandWords()
+            yield from self._command_ended(char)
         self._is_open = char == "`"
         self._at += 1
+
+    def _command_ended(self, char: str) -> Iterator[Word]:
+        command = self._command.words
+        found = misunderstood(command) + (read_from_pipe(command) if self._is_piped else [])
+        yield from (Word(each, open=True, shown=each) for each in found)
+        yield END
+        # `||` is not a pipe; a line end and the `&` of `|&` do not end one.
+        self._is_piped = bool(command) if char == "|" else self._is_piped and not command and char in "&\n("
+        self._command = CommandWords()
 
     def _is_read_twice(self, word: Word) -> bool:
         """Whether a shell reads again what quotes and escapes left of it, and it is not simply one line in quotes."""

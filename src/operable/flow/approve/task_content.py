@@ -10,10 +10,13 @@ counts as a change. Words that only the running shell knows (`$X`, `$(…)`), or
 Bound as well are files that a word names without their endings (`python -m tool`, `node .`), and those that well-known
 runners read in their folder unasked (the Makefile of `make`, the package.json of `npm run`).
 
-Not bound, because it is not declared: folders, and what a program or script reads by itself (an import, a sourced script,
-an interpreter named by `#!`).
+The interpreter that `#!` of such a file names is bound too, unless it is one of the system, and so are the packages of
+a module (`-m a.b`).
+
+Not bound, because it is not declared: folders, and what a program or script reads by itself (an import, a sourced script).
 """
 
+import errno
 import glob
 import hashlib
 import itertools
@@ -25,8 +28,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from operable.flow.approve import shell_words
-from operable.flow.approve.shell_lines import CommandWords, Folders, inherited, is_shell, misunderstood
+from operable.flow.approve.shell_lines import (
+    CommandWords,
+    Folders,
+    code_folders,
+    found_by_running,
+    inherited,
+    is_shell,
+    misunderstood,
+)
 from operable.flow.approve.shell_words import Word
+from operable.flow.approve.unasked_files import entry_files, unasked_files
 from operable.flow.manifest.inheritance import merged_contract, merged_verify
 from operable.flow.manifest.selection import Selected, value_commands
 from operable.flow.manifest.tools import tool_of
@@ -35,57 +47,19 @@ from operable.kernel.errors import Fail
 from operable.proc.command import resolve
 
 # What separates names of files in arguments and shell lines.
-_BETWEEN = re.compile(r"[\s;&|()<>{}'\"`=,:@$]+")
+_BETWEEN = re.compile(r"[\s;&|()<>{}'\"`=,:@$!\\]+")
 _PARTS = re.compile(r"[@:=,]+")
 _LONGEST_PATH = 4096
 _LONGEST_TEXT = 1024 * 1024
+_LONGEST_HEAD = 4096  # of a script; the kernel reads 256 bytes
+_SYSTEM_PROGRAMS = frozenset(("/bin", "/usr/bin", "/sbin", "/usr/sbin"))
+_CLUSTER = re.compile(r"-[A-Za-z]{1,16}")  # options in one word, the last perhaps with its value
 _PROGRAM = re.compile(r"[A-Za-z0-9_][\w.+-]*")
 _MOST_PROGRAMS = 256
 _MOST_MATCHES = 10_000
+_MOST_STEPS = 10_000  # of a path through links; the kernel follows 40 of these, each of 4096 characters
 _SCRIPTS = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua")
 UNREADABLE = "unreadable"
-# Who finds code by a name without its ending, or by its folder; and the endings that they try.
-_INTERPRETER = re.compile(r"(?:python|pypy|node|nodejs|deno|bun|tsx|ts-node|ruby|perl)[0-9.]*")
-_MODULE = re.compile(r"[\w./@-]{1,255}")
-_ENDINGS = (
-    *(".py", "/__main__.py", "/__init__.py", ".js", ".cjs", ".mjs", ".ts", ".json", ".rb", ".pm"),
-    *("/index.js", "/index.cjs", "/index.mjs", "/package.json"),
-)
-_NEAR = 32  # words behind an interpreter that may be its options and its program
-_NODE = (
-    "package.json",
-    ".npmrc",
-    "pnpm-workspace.yaml",
-    ".yarnrc.yml",
-    ".pnp.cjs",
-    "deno.json",
-    "bunfig.toml",
-)
-_PYTHON = (
-    "pyproject.toml",
-    "setup.py",
-    "setup.cfg",
-    "tox.ini",
-    "pytest.ini",
-    "conftest.py",
-    "noxfile.py",
-    "uv.toml",
-)
-_COMPOSE = ("Dockerfile", "compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
-# By the name of a program: the files that decide what it runs, in the folder that it runs in.
-_UNASKED = {
-    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
-    **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun", "bunx", "deno", "node"), _NODE),
-    **dict.fromkeys(("pytest", "tox", "nox", "uv", "uvx", "poetry", "pdm", "hatch", "pip", "pip3", "mypy"), _PYTHON),
-    **dict.fromkeys(("docker", "docker-compose", "podman"), _COMPOSE),
-    **dict.fromkeys(("bundle", "rake", "rails"), ("Gemfile", "Gemfile.lock", "Rakefile")),
-    **dict.fromkeys(("gradle", "gradlew"), ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")),
-    "cargo": ("Cargo.toml", "build.rs", ".cargo/config", ".cargo/config.toml", "rust-toolchain.toml"),
-    "go": ("go.mod", "go.work"),
-    "just": ("justfile", "Justfile", ".justfile"),
-    "mvn": ("pom.xml", ".mvn/extensions.xml", ".mvn/jvm.config", ".mvn/maven.config"),
-    "task": ("Taskfile.yml", "Taskfile.yaml"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +74,14 @@ def task_content(selected: Selected, *, cwd: str, base: str, environment: Mappin
     """What the task runs and reads now. `cwd` and `environment` are the task's, `base` is the caller's folder."""
     reading = _Reading(cwd, environment)
     found = {}
-    named = _paths(selected, reading, base)
-    for path in dict.fromkeys(_plain(path) for path in named):
+    named = list(dict.fromkeys(_plain(path) for path in _paths(selected, reading, base)))
+    for path in named:  # it grows: an interpreter may be a script itself
         digest = _digest(path)
         if digest is not None:
             found[path] = digest
+            behind = map(_plain, (*_interpreters(path, cwd, environment), *entry_files(path)))
+            new = [each for each in dict.fromkeys(behind) if each not in named]
+            named += [each for each in new if os.path.dirname(each) not in _SYSTEM_PROGRAMS]
     return TaskContent(found, list(dict.fromkeys(reading.unbound)))
 
 
@@ -158,6 +135,7 @@ class _Reading:
             has_line = has_line or is_line
             self._take(word, is_line=is_line)
             starts.take("" if is_line and not word.startswith("-") else word)
+        self.unbound += found_by_running([program, *args]) + code_folders(shell.get("env") or {})
         stdin = str(shell.get("stdin") or "")
         if has_line or (stdin and is_shell(starts.words)):
             self.unbound += misunderstood(starts.words)
@@ -195,29 +173,23 @@ class _Reading:
         places = self._folders.found
         is_read = any(is_line for _, is_line, _ in self._texts)
         self.unbound += self._folders.unknown if is_read else ()
-        implied = dict.fromkeys(itertools.islice(self._implied(), _MOST_MATCHES + 1))
+        implied = list(itertools.islice(self._implied(places), _MOST_MATCHES + 1))
         if len(implied) > _MOST_MATCHES:
             self.unbound.append("…")
-        for name in implied:
-            yield from (os.path.join(place, name) for place in places)
+        yield from implied
         for text, is_line, words in self._texts:
             for name in _names(text, words):
                 yield from (os.path.join(place, name) for place in places)
             if is_line:
                 yield from self._matches(words, places)
-                yield from self._programs(words)
+                yield from self._programs(words, places)
 
-    def _implied(self) -> Iterator[str]:
-        """The files that no word names in full: modules behind an interpreter, and what runners read unasked."""
-        near = 0
-        for word in (*self._started, *(word.text for _, _, words in self._texts for word in words)):
-            name = os.path.basename(word)
-            yield from _UNASKED.get(name, ())
-            if near and _MODULE.fullmatch(word):
-                yield from (
-                    f"{path}{ending}" for path in (word, word.replace(".", "/")) for ending in _ENDINGS
-                )
-            near = _NEAR if _INTERPRETER.fullmatch(name) else max(0, near - 1)
+    def _implied(self, places: list[str]) -> Iterator[str]:
+        """The files that no word names in full."""
+        words = (*self._started, *(word.text for _, _, words in self._texts for word in words))
+        for file in dict.fromkeys(unasked_files(words)):
+            for place in places:
+                yield from file.paths(place)
 
     def _matches(self, words: list[Word], places: list[str]) -> Iterator[str]:
         """The files that patterns match now."""
@@ -232,16 +204,18 @@ class _Reading:
                     return
                 yield path
 
-    def _programs(self, words: list[Word]) -> Iterator[str]:
-        """The files that the words of a line find on the task's PATH."""
+    def _programs(self, words: list[Word], places: list[str]) -> Iterator[str]:
+        """The files that the words of a line find on the task's PATH, whose folders may be relative."""
         names = list(dict.fromkeys(word.text for word in words if _PROGRAM.fullmatch(word.text)))
         if len(names) > _MOST_PROGRAMS:
             self.unbound.append(f"{names[_MOST_PROGRAMS]} …")
-        path = self.environment.get("PATH", os.defpath)
-        for name in names[:_MOST_PROGRAMS]:
-            found = shutil.which(name, path=path)
-            if found is not None:
-                yield os.path.join(self.cwd, found)
+        folders = self.environment.get("PATH", os.defpath).split(os.pathsep)
+        absolute = all(map(os.path.isabs, folders))
+        for place in places[:1] if absolute else places:
+            path = os.pathsep.join(os.path.join(place, folder) for folder in folders)
+            for name in names[:_MOST_PROGRAMS]:
+                if (found := shutil.which(name, path=path)) is not None:
+                    yield found
 
 
 def _globbed(pattern: str, place: str) -> Iterator[str]:
@@ -257,9 +231,35 @@ def _names(text: str, words: list[Word]) -> Iterator[str]:
     """What could be the name of a file: the text, its words as a shell reads them, and the parts of these."""
     whole = [word.text for word in words]
     parts = [part for word in whole for part in _PARTS.split(word)]
-    for name in dict.fromkeys((text, *whole, *parts, *_BETWEEN.split(text[:_LONGEST_TEXT]))):
+    attached = [word[at:] for word in whole for at in _attached(word)]
+    for name in dict.fromkeys((text, *whole, *parts, *attached, *_BETWEEN.split(text[:_LONGEST_TEXT]))):
         if name and len(name) <= _LONGEST_PATH and "\0" not in name:
             yield name
+
+
+def _attached(word: str) -> range:
+    """Where the value of an option may begin: `-fMakefile`, `-sfMakefile`."""
+    letters = _CLUSTER.match(word)
+    return range(2, min(letters.end() + 1, len(word))) if letters else range(0)
+
+
+def _interpreters(path: str, cwd: str, environment: Mapping[str, str]) -> Iterator[str]:
+    """The programs that `#!` at the beginning of a script names, in a path and behind `env`."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            line = file.readline(_LONGEST_HEAD)
+    except OSError:
+        return
+    words = os.fsdecode(line[2:]).split() if line.startswith(b"#!") and b"\0" not in line else []
+    if not words:
+        return
+    yield os.path.join(cwd, words[0])
+    if os.path.basename(words[0]) == "env":
+        for word in words[1:]:
+            try:
+                yield resolve(word, env=environment, cwd=cwd)
+            except Fail:
+                continue  # an option of `env`, or an argument
 
 
 def _plain(path: str) -> str:
@@ -281,19 +281,44 @@ def _digest(path: str) -> str | None:
         return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"
 
 
-Mark = tuple[int, ...]
+Mark = tuple[tuple[int, ...], ...]
 
 
 def marks(paths: Iterable[str]) -> dict[str, Mark]:
-    """What no change of a file leaves as it was: its ctime cannot be set. Taken before the file is read."""
+    """What no change of a file, or of a link that leads to it, leaves as it was: their ctime cannot be set. Taken before
+    the file is read.
+    """
     found: dict[str, Mark] = {}
     for path in paths:
         try:
-            status = os.stat(path)
+            found[path] = _mark(os.stat(path)), *map(_mark, _links(path))
         except OSError:
             continue
-        found[path] = status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_ctime_ns
     return found
+
+
+def _mark(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_mode, status.st_size, status.st_ctime_ns
+
+
+def _links(path: str) -> Iterator[os.stat_result]:
+    """Every link on the way to a file. OSError if they lead to no file."""
+    rest, at = list(reversed(path.split("/"))), "/"
+    for _ in range(_MOST_STEPS):
+        if not rest:
+            return
+        part = rest.pop()
+        there = os.path.join(at, part)
+        if part == "..":
+            at = os.path.dirname(at)
+        elif part not in ("", ".") and stat.S_ISLNK((status := os.lstat(there)).st_mode):
+            yield status
+            leads = os.readlink(there)
+            at = "/" if leads.startswith("/") else at
+            rest += reversed(leads.split("/"))
+        elif part not in ("", "."):
+            at = there
+    raise OSError(errno.ELOOP, "too many links", path)
 
 
 def is_program(path: str) -> bool:

@@ -14,8 +14,9 @@ from typing import Any
 from operable.flow.canonical import canonical_digest, hash_text, parse
 from operable.flow.contracts import Evidence, Surroundings, entry, known
 from operable.flow.errors import FlowError
-from operable.flow.trust.keys import ssh_signatures
-from operable.flow.trust.keys.signers import NAMESPACE, believed_signers, may_sign, signing_key
+from operable.flow.trust.keys.signers import NAMESPACE, believed_signers, signing_key
+from operable.gate.signatures import ssh_signatures
+from operable.gate.signatures.allowed_signers import may_sign
 
 Json = dict[str, Any]
 PAYLOAD_SCHEMA = "agentcli.evidence.payload"

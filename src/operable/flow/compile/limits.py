@@ -15,10 +15,25 @@ from operable.flow.manifest.tools import ToolName, tool_of, tool_problems
 from operable.kernel.errors import Fail
 
 _HANDED_ON = ("inherit", "downscope")
+_MOST = 2**31 - 1  # of seconds that is 68 years
+_NUMBERS = {
+    ("trigger", "delay_s"): _MOST,
+    ("runtime", "timeout_ms"): _MOST * 1000,
+    ("approval", "timeout_s"): _MOST,
+    ("reliability", "max_retries"): _MOST,
+    ("context", "limit"): _MOST,
+    ("output", "preview_bytes"): 1024 * 1024,  # what is longer is a file, not a part of the store
+    **{
+        ("budgets", name): _MOST
+        for name in "max_iterations max_fanout max_context_items max_pending_approvals max_queued_dispatches".split()
+    },
+}
 
 
 def unsupported(manifest: Json) -> Iterator[tuple[str, str]]:
     """(path, message) for every member of an expanded manifest that the engine cannot do."""
+    for path in _surrogates(manifest, "$"):
+        yield path, "has a lone surrogate, which no database and no program takes"
     for index, workflow in enumerate(manifest["workflows"]):
         for number, task in enumerate(workflow["tasks"]):
             for member, message in task_problems(manifest, workflow, task):
@@ -28,6 +43,7 @@ def unsupported(manifest: Json) -> Iterator[tuple[str, str]]:
 def task_problems(manifest: Json, workflow: Json, task: Json) -> Iterator[tuple[str, str]]:
     """(member, message) of one task."""
     yield from tool_problems(task)
+    yield from _too_large(workflow, task)
     yield from delivery_problems(task, inheritance.merged_contract(workflow, task))
     policy = inheritance.child_policy(workflow, task)
     if policy in _HANDED_ON:
@@ -51,11 +67,38 @@ def task_problems(manifest: Json, workflow: Json, task: Json) -> Iterator[tuple[
         yield "identity.presentation.handoff", f"is {handoff}, and the engine hands no credentials on"
 
 
+def _too_large(workflow: Json, task: Json) -> Iterator[tuple[str, str]]:
+    """Numbers that no clock, counter or store of ours holds."""
+    for (block, name), most in _NUMBERS.items():
+        value = (task.get(block) or {}).get(name)
+        if value is not None and value > most:
+            yield f"{block}.{name}", f"is more than {most}, the most that the engine takes"
+    verify = task.get("verify") or workflow.get("verify") or {}
+    if (verify.get("timeout_seconds") or 0) > _MOST:
+        yield "verify.timeout_seconds", f"is more than {_MOST}, the most that the engine takes"
+
+
+def _surrogates(value: Any, path: str) -> Iterator[str]:
+    """Where a text cannot be written in UTF-8. Only JSON's escapes can spell that."""
+    if isinstance(value, str):
+        if not value.isascii() and any("\ud800" <= sign <= "\udfff" for sign in value):
+            yield path
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            yield from _surrogates(each, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        for name, each in value.items():
+            shown = name.encode("utf-8", "replace").decode()
+            if shown != name:
+                yield f"{path}.{shown}"
+            yield from _surrogates(each, f"{path}.{shown}")
+
+
 def missing_runtimes(
     manifest: Json, *, cwd: str, environment: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    """(path, message) for agents, tools and applications that cannot be found here. Nothing is started."""
-    seen: dict[Any, str | None] = {}
+) -> Iterator[tuple[str, Fail]]:
+    """(path, problem) for agents, tools and applications that cannot be found here. Nothing is started."""
+    seen: dict[Any, Fail | None] = {}
     for index, workflow in enumerate(manifest["workflows"]):
         for number, task in enumerate(workflow["tasks"]):
             path, tool = f"$.workflows[{index}].tasks[{number}]", tool_of(task)
@@ -67,11 +110,11 @@ def missing_runtimes(
                 continue
             if wanted not in seen:
                 seen[wanted] = _problem(wanted, cwd, environment)
-            if seen[wanted] is not None:
-                yield f"{path}.{member}", f"cannot be used: {seen[wanted]}"
+            if (problem := seen[wanted]) is not None:
+                yield f"{path}.{member}", problem
 
 
-def _problem(wanted: "ToolName | str | None", cwd: str, environment: Mapping[str, str]) -> str | None:
+def _problem(wanted: "ToolName | str | None", cwd: str, environment: Mapping[str, str]) -> Fail | None:
     try:
         if not isinstance(wanted, ToolName):
             from operable.flow.run.prompt_task import agent_of, find_agent
@@ -91,5 +134,5 @@ def _problem(wanted: "ToolName | str | None", cwd: str, environment: Mapping[str
 
             resolve(wanted.name, env=environment, cwd=cwd)
     except Fail as problem:
-        return problem.message
+        return problem
     return None

@@ -1,6 +1,6 @@
 """The contract of a target: what a manifest is compiled to, and what that backend can do."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from operable.flow.canonical import spelled
@@ -52,6 +52,15 @@ def declared_features() -> dict[str, Any]:
     }
 
 
+def executed_features(without: Iterable[str]) -> dict[str, Any]:
+    """The features of a target that runs what was declared and enforces it, without these."""
+    return {
+        **declared_features(),
+        **dict.fromkeys(("approvals", *_PORTABLE), "runtime"),
+        **{name: name not in without for name in _OF_A_RUNTIME},
+    }
+
+
 def explained(plan: Json, target_name: str, notes: Mapping[str, str]) -> Json:
     """Where a compiled task comes from, and the note on how it is invoked."""
     mode = plan["invocation"]["mode"]
@@ -97,3 +106,12 @@ def require_valid(manifest: Any) -> None:
 
 def invalid(found: Json) -> FlowError:
     return FlowError("validation_error", "Manifest validation failed", validation=found)
+
+
+def refused(target_name: str, errors: list[Json], warnings: list[Json]) -> FlowError:
+    """What one target cannot do with a manifest that the validator takes: to validate it again would say nothing."""
+    error = invalid({"ok": False, "errors": errors, "warnings": warnings})
+    error.hint = (
+        f"change these members: the manifest is valid, and the target {target_name} cannot do what they say"
+    )
+    return error

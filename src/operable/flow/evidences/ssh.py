@@ -13,8 +13,8 @@ from operable.flow.canonical import canonical_text, hash_text, parse
 from operable.flow.contracts import Evidence, Surroundings
 from operable.flow.errors import FlowError
 from operable.flow.manifest.findings import js_trim
-from operable.flow.trust.keys import ssh_signatures
 from operable.flow.trust.keys.signers import NAMESPACE, PRINCIPAL, signing_key
+from operable.gate.signatures import ssh_signatures
 
 _SCHEMA = "agentcli.evidence.envelope"
 _TEXTS = ("key_path", "principal", "allowed_signers", "allowed_signers_path")

@@ -5,6 +5,11 @@ from itertools import islice
 
 _FIELDS = 5  # a sixth would be seconds, which no other reader of manifests knows
 _LONGEST = 200
+_NO_ZONES = (
+    "localtime",
+    "posixrules",
+    "Factory",
+)  # files beside the zones, of which each machine has its own
 
 
 def cron_problem(cron: str) -> str | None:
@@ -25,6 +30,19 @@ def cron_problem(cron: str) -> str | None:
     except (ValueError, OverflowError, RecursionError):
         return "it cannot be read"
     return None
+
+
+def is_zone(name: str) -> bool:
+    """Whether it is the name of a time zone, the same everywhere: not the machine's own one, and without leap seconds."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    if name in _NO_ZONES or name.partition("/")[0] in ("posix", "right"):
+        return False
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
 
 
 def next_runs(cron: str, zone: str, after: datetime, count: int) -> list[str]:

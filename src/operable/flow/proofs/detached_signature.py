@@ -13,7 +13,6 @@ from typing import Any
 from operable.flow.canonical import canonical_text
 from operable.flow.contracts import Proof, ProofRequest
 from operable.flow.trust import proof_verification
-from operable.flow.trust.keys import ssh_signatures
 from operable.flow.trust.keys.signatures import (
     is_signed,
     is_signing_key,
@@ -21,8 +20,10 @@ from operable.flow.trust.keys.signatures import (
     public_key,
     signature_bytes,
 )
-from operable.flow.trust.keys.signers import NAMESPACE, PRINCIPAL, may_sign, read_signers
+from operable.flow.trust.keys.signers import NAMESPACE, PRINCIPAL
 from operable.flow.trust.proof_verification import Unproven
+from operable.gate.signatures import ssh_signatures
+from operable.gate.signatures.allowed_signers import may_sign, read_signers
 
 _METHOD = "detached-signature"
 

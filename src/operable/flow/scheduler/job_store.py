@@ -204,7 +204,18 @@ def _reported() -> Iterator[None]:
     except FlowError:
         raise
     except Fail as error:
-        raise FlowError("store_unavailable", error.message) from error
+        if (
+            error.category == "authn"
+        ):  # a later try changes nothing: an operator has to see to it, as to a right
+            refused = FlowError("store_login_refused", error.message)
+        elif error.category == "authz":
+            refused = FlowError("store_access_refused", error.message)
+        elif error.code == "DATABASE_MISSING":
+            refused = FlowError("store_missing", error.message)
+        else:
+            refused = FlowError("store_unavailable", error.message)
+        refused.target, refused.hint = error.target, error.hint
+        raise refused from error
 
 
 def require_regular(path: str) -> None:

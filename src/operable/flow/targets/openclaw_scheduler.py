@@ -11,7 +11,7 @@ from operable.flow.compile.handoff.artifact import V4_FEATURES
 from operable.flow.compile.job.fields import BY_VERSION, MAX_LENGTHS
 from operable.flow.compile.job.record import SENTINEL_CRON, scheduler_job
 from operable.flow.compile.plan import plans, shown_profiles
-from operable.flow.compile.target import Compilation, Target, invalid
+from operable.flow.compile.target import Compilation, Target, refused
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.inheritance import Json, first
 from operable.flow.manifest.tools import foreign_tools
@@ -73,7 +73,7 @@ def _require_storable(manifest: Json, jobs: list[Json]) -> None:
                 errors.append({"path": f"{path}.{place}", "message": message})
             position += 1
     if errors:
-        raise invalid({"ok": False, "errors": errors, "warnings": validate(manifest)["warnings"]})
+        raise refused("openclaw-scheduler", errors, validate(manifest)["warnings"])
 
 
 def _problems(

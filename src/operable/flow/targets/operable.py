@@ -11,15 +11,16 @@ from collections.abc import Iterator
 from operable.flow.canonical import canonical_digest
 from operable.flow.compile.limits import unsupported
 from operable.flow.compile.plan import plans, shown_identity, shown_plan, shown_profiles, shown_proof_source
-from operable.flow.compile.target import Compilation, Target, declared_features, explained, invalid
+from operable.flow.compile.target import Compilation, Target, executed_features, explained, refused
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.inheritance import Json
-from operable.flow.manifest.schedules import cron_problem
+from operable.flow.manifest.schedules import cron_problem, is_zone
 from operable.flow.manifest.validation import MANIFEST_VERSION, validate
 
 JOB_VERSION = 1
-# Jobs are kept, but nothing runs them by itself yet: only what holds without an engine is claimed.
-_FEATURES = declared_features()
+# What `operable engine` does with a job. Records are shown and exported to no other system, and a presentation with a
+# handoff is refused (`compile.limits`).
+_FEATURES = executed_features(without=("audit_export", "credential_handoff"))
 _NOTES = {
     "schedule": "Runs when its schedule says so, in its own time zone.",
     "trigger": "Runs when its parent has ended as the trigger says; it has no schedule of its own.",
@@ -31,7 +32,7 @@ def _compile(compilation: Compilation) -> Json:
     unrunnable = (*unschedulable(manifest), *unsupported(manifest))
     errors = [{"path": path, "message": message} for path, message in unrunnable]
     if errors:
-        raise invalid({"ok": False, "errors": errors, "warnings": validate(manifest)["warnings"]})
+        raise refused("operable", errors, validate(manifest)["warnings"])
     compiled = [
         (workflow, task, plan)
         for workflow, tasks in plans(manifest)
@@ -88,22 +89,10 @@ def unschedulable(manifest: Json) -> Iterator[tuple[str, str]]:
             if schedule is not None:
                 if (problem := cron_problem(schedule["cron"])) is not None:
                     yield f"{path}.schedule.cron", f"is not a schedule: {problem}"
-                if not _is_zone(schedule.get("tz")):
+                if not is_zone(schedule.get("tz") or "UTC"):
                     yield f"{path}.schedule.tz", f"is not a time zone: {schedule['tz']}"
             elif task["id"] in lost:
                 yield f"{path}.trigger.parent", "has no scheduled root: the triggers form a cycle"
-
-
-def _is_zone(name: str | None) -> bool:
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-    if name is None:
-        return True
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
-    return True
 
 
 def _lost(tasks: list[Json]) -> Iterator[str]:

@@ -5,7 +5,7 @@ secrets. Promises nothing about execution.
 """
 
 from operable.flow.compile.plan import plans, shown_plan, shown_profiles
-from operable.flow.compile.target import Compilation, Target, declared_features, explained, invalid
+from operable.flow.compile.target import Compilation, Target, declared_features, explained, refused
 from operable.flow.manifest.inheritance import Json
 from operable.flow.manifest.tools import foreign_tools
 from operable.flow.manifest.validation import MANIFEST_VERSION
@@ -20,7 +20,7 @@ _NOTES = {
 def _compile(compilation: Compilation) -> Json:
     errors = list(foreign_tools(compilation.manifest, "standalone"))
     if errors:
-        raise invalid({"ok": False, "errors": errors, "warnings": []})
+        raise refused("standalone", errors, [])
     compiled = plans(compilation.manifest)
     output: Json = {
         "target": "standalone",

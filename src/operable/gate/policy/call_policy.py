@@ -7,16 +7,20 @@ call, the `default` of the closest table decides. If no default is written, thes
     person:*    everything is allowed
     *           allow kind:read, allow effect:change, ask effect:destroy; else ask
 
+A session that calls is also under the rules that it was started with, and in a sandbox what the built-in rules allow is
+asked about: it would run outside.
+
 A file that cannot be read or is not valid allows nothing: `judge` raises its Fail. It is looked at before each call, so
 that a change counts from the next one on.
 """
 
 import os
 from collections.abc import Iterator
+from dataclasses import field
 
-from operable.gate.call import GatedCall
+from operable.gate.call import GatedCall, SessionBounds
 from operable.gate.policy.agent_path import AgentPaths
-from operable.gate.policy.pattern import ALLOW, ASK
+from operable.gate.policy.pattern import ALLOW, ASK, DENY
 from operable.gate.policy.policy_file import CallerRules, PolicyTables, load_tables
 from operable.gate.policy.rules import Policy, PolicyRule, Ruling
 from operable.gate.policy.tool_call import Facts
@@ -37,6 +41,7 @@ BUILT_IN = (
 )
 _OWN = "built-in"
 _FILE = "policy"
+_SESSION = "session"
 _CALLERS = 256  # whose rules are kept ready; sessions come and go
 
 
@@ -47,7 +52,7 @@ class CallRuling:
     effect: str
     rule: PolicyRule | None
     why: str
-    table: str  # built-in, policy, or policy and the `match` of its table
+    table: str  # built-in, policy, policy and the `match` of its table, or session: what its caller was started with
 
     @property
     def reference(self) -> str:
@@ -68,9 +73,7 @@ class CallPolicy:
 
     def __init__(self, path: str | None = None) -> None:
         self._named = path
-        self._seen: tuple[object, ...] = ()
-        self._tables: PolicyTables | None = None
-        self._for_callers: dict[str, _CallerPolicy] = {}
+        self._kept = _KeptRules()
 
     @property
     def path(self) -> str | None:
@@ -79,13 +82,15 @@ class CallPolicy:
 
     def tables(self) -> PolicyTables | None:
         """What the file says; None: the user has no file. Fail POLICY_NOT_FOUND, POLICY_INVALID: nothing is allowed."""
-        path = self.path
+        return self._now().tables
+
+    def _now(self) -> "_KeptRules":
+        """The rules as the file is now. Threads judge at the same time: what one of them reads, no other one takes apart."""
+        path, kept = self.path, self._kept
         seen = _state_of(path)
-        if seen != self._seen or path is None:
-            self._tables, self._for_callers, self._seen = None, {}, ()
-            self._tables = None if path is None else load_tables(path)
-            self._seen = seen
-        return self._tables
+        if path is None or seen != kept.seen:
+            kept = self._kept = _KeptRules(seen, None if path is None else load_tables(path))
+        return kept
 
     @property
     def ask_timeout(self) -> float | None:
@@ -94,13 +99,14 @@ class CallPolicy:
 
     def judge(self, call: GatedCall) -> CallRuling:
         """What the rules say about this call."""
-        tables, caller = self.tables(), str(call.caller)
-        known = self._for_callers.get(caller)
+        kept, caller = self._now(), str(call.caller)
+        known = kept.for_callers.get(caller)
         if known is None:
-            if len(self._for_callers) >= _CALLERS:
-                self._for_callers.clear()
-            known = self._for_callers[caller] = _CallerPolicy.of(tables, caller)
-        return known.judge(call)
+            if len(kept.for_callers) >= _CALLERS:
+                kept.for_callers.clear()
+            known = kept.for_callers[caller] = _CallerPolicy.of(kept.tables, caller)
+        ruling = known.judge(call)
+        return ruling if call.bounds is None else _bounded(call, call.bounds, ruling)
 
     def rules_for(self, caller: str) -> "list[tuple[PolicyRule | None, str, str]]":
         """Every rule that may decide about calls of a caller, with its table; those of the file first.
@@ -108,6 +114,15 @@ class CallPolicy:
         None stands for a default, whose effect is the third member.
         """
         return list(_CallerPolicy.of(self.tables(), caller).listed())
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptRules:
+    """What was read of a file in one state (`_state_of`), and what follows for each caller."""
+
+    seen: tuple[object, ...] = ()
+    tables: PolicyTables | None = None
+    for_callers: "dict[str, _CallerPolicy]" = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +165,17 @@ class _CallerPolicy:
         for rule in self.own.rules:
             yield rule, _OWN, rule.effect
         yield None, _OWN, self.own.default
+
+
+def _bounded(call: GatedCall, bounds: SessionBounds, ruling: CallRuling) -> CallRuling:
+    """For a session, its own rules bind also; and what only we allow is asked about where it leaves its sandbox."""
+    own = bounds.rules.judge(Facts(call.judged, AgentPaths(call.workspace)))
+    binds = own.effect == DENY or (own.effect == ASK and own.rule is not None)
+    if ruling.effect != DENY and binds and own.effect != ruling.effect:
+        return _ruling(own, _SESSION)
+    if ruling.effect == ALLOW and bounds.is_confined and not ruling.is_of_file:
+        return CallRuling(ASK, None, "it would run outside of the sandbox of its session", _SESSION)
+    return ruling
 
 
 def _named(table: CallerRules) -> str:

@@ -119,7 +119,7 @@ class Pattern:
     def _tool(self, facts: Facts, effect: str) -> tuple[bool, bool, str]:
         if self.tool is None:
             return True, True, ""
-        names = facts.own_names if effect == ALLOW else (*facts.own_names, *facts.meanwhile)
+        names = facts.own_names if effect == ALLOW else (*facts.own_names, *facts.possible_names)
         flags = re.DOTALL if effect == ALLOW else re.DOTALL | re.IGNORECASE
         holds = any(re.fullmatch(_glob(self.tool, r".", r"."), name, flags) for name in names)
         return holds, facts.named or (holds and effect != ALLOW), "the name of its tool"

@@ -90,6 +90,8 @@ class Policy:
     # The limits of the [budget] table, for `operable.host.session.context`.
     budget: dict[str, float] = field(default_factory=dict)
     ask_timeout: float | None = None
+    # What is allowed in place of the default, where no rule is about the call: patterns.
+    unless: tuple[str, ...] = ()
 
     def decide(
         self, call: JudgedCall, workspace: str, seen_as: str = "", *, tools: ToolMap | None = None
@@ -110,7 +112,7 @@ class Policy:
             if found.binds:
                 held.append(((*matcher.specificity, _STRENGTH[rule.effect]), rule, found.missing))
         if not held:
-            ruling = Ruling(self.default, why=_why_not(self.default, short))
+            ruling = self._by_default(facts, short)
         else:
             _, rule, missing = _decisive(held)
             why = ""
@@ -126,6 +128,12 @@ class Policy:
         if ruling.effect == ALLOW and risk >= self.autonomy:
             return Ruling(ASK, ruling.rule, f"it is beyond autonomy {self.autonomy}")
         return ruling
+
+    def _by_default(self, facts: Facts, short: dict[str, str]) -> Ruling:
+        for pattern in self.unless:
+            if parse(pattern).match(facts, ALLOW).binds:
+                return Ruling(ALLOW, PolicyRule(ALLOW, pattern))
+        return Ruling(self.default, why=_why_not(self.default, short))
 
     def with_rules(self, rules: Iterable[PolicyRule]) -> "Policy":
         """The same policy and more rules."""

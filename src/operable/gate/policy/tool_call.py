@@ -44,6 +44,7 @@ class JudgedCall:
     shown: tuple[str, ...] = ()  # titles and texts for people
     unnamed: bool = False  # the agent does not name the tool: `tool` is its title
     meanwhile: tuple[str, ...] = ()  # tools that are at work while the host is asked to do this
+    possible: tuple[str, ...] = ()  # what else its words may call: a deny or ask by such a name applies
     reported: tuple["JudgedCall", ...] = ()  # the same call, as it was reported before
     diffs: tuple[Mapping[str, Any], ...] = ()  # changes that are shown beside the arguments
     result: str = ""  # one of RESULTS, by the declaration of what is called; empty: nothing declares it
@@ -68,7 +69,7 @@ class Facts:
     def __init__(self, call: JudgedCall, where: AgentPaths, tools: ToolMap | None = None) -> None:
         self.tool = call.tool
         self.named = not call.unnamed
-        self.meanwhile = call.meanwhile
+        self.possible_names = (*call.meanwhile, *call.possible)
         self.root = where.root
         self._where = where
         self.calls = (call, *call.reported)

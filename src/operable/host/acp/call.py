@@ -86,7 +86,7 @@ class AcpCall:
         elif marks.arguments_in_text and (written := _written(fields.content)):
             self.arguments = written
         if fields.raw_output is not None:
-            self.output = fields.raw_output
+            self.output = _plain_output(fields.raw_output)
         # Where nothing names the tool, its first title does (opencode: first "bash", then the whole command).
         name = fields.name or _named(fields.meta) or _before(fields.tool_call_id, marks.in_id)
         if name:
@@ -94,6 +94,13 @@ class AcpCall:
         elif not self.name:
             self.name = _before(self.title, marks.in_title) or self.title
             self.unnamed = not (self.name and marks.titles_name)
+
+
+def _plain_output(output: Any) -> Any:
+    """A text that is the only member of an object: agents put it there because ACP wants an object."""
+    if isinstance(output, dict) and output.keys() == {"output"} and isinstance(output["output"], str):
+        return output["output"]
+    return output
 
 
 def _before(text: str, mark: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from operable.host.acp import dialects
 from operable.host.acp.values import AUTH_REQUIRED, UNSUPPORTED_VERSION
+from operable.host.agent_failure import explained
 from operable.host.arm import Happening, NeedsAuth, Opening, PeerError
 from operable.wire.jsonrpc import RpcError, RpcLink
 
@@ -16,7 +17,6 @@ Wish = tuple[str, dict[str, Any]]
 """A request that chooses something: its method and its parameters."""
 
 _BARRIER: Final = "_operable/barrier"
-_LONGEST_CAUSE: Final = 500
 """A request that no agent knows. While it is refused, the agent goes on with what it writes."""
 _QUIET: Final = 2
 """Refusals in a row without any history between them, after which the history is over."""
@@ -67,7 +67,9 @@ class Handshake:
             other = _other_version(error, version)
             if other is None or again:
                 raise PeerError(
-                    "handshake_failed", f"The agent refused to initialize: {_words(error)}", error.data
+                    "handshake_failed",
+                    f"The agent refused to initialize: {explained(error.message, error.data)}",
+                    error.data,
                 )
             self._initialize(other, again=True)
             return []
@@ -103,9 +105,11 @@ class Handshake:
     def _not_opened(self, error: RpcError) -> list[Happening]:
         if error.code != AUTH_REQUIRED:
             code = "session_refused" if self._opening.resume is None else "resume_failed"
-            raise PeerError(code, f"The agent opened no session: {_words(error)}", error.data)
+            raise PeerError(
+                code, f"The agent opened no session: {explained(error.message, error.data)}", error.data
+            )
         if self._opening.auth_method is None or self._logged_in:
-            return [NeedsAuth(error.message, self.peer.auth_methods)]
+            return [NeedsAuth(explained(error.message, error.data), self.peer.auth_methods)]
         # Only now: an agent that is logged in already would start its login all over, in a browser.
         self._logged_in = True
         self._link.request(self.peer.login, {"methodId": self._opening.auth_method}, (self._on_login,))
@@ -113,7 +117,7 @@ class Handshake:
 
     def _on_login(self, _result: dict[str, Any], error: RpcError | None) -> list[Happening]:
         if error is not None:
-            return [NeedsAuth(error.message, self.peer.auth_methods)]
+            return [NeedsAuth(explained(error.message, error.data), self.peer.auth_methods)]
         self._open_session()
         return []
 
@@ -141,7 +145,9 @@ class Handshake:
         if error is not None:
             what = chosen.get("modeId") or chosen.get("modelId") or chosen.get("configId")
             raise PeerError(
-                "select_failed", f"The agent refused to choose {what}: {_words(error)}", error.data
+                "select_failed",
+                f"The agent refused to choose {what}: {explained(error.message, error.data)}",
+                error.data,
             )
         self.settings.chosen(chosen, result)
         self._wanted -= 1
@@ -150,15 +156,6 @@ class Handshake:
     def _opened(self) -> list[Happening]:
         self.ready = True
         return [dialects.opened(self.agent_id, self.peer, self.settings)]
-
-
-def _words(error: RpcError) -> str:
-    """What the agent says went wrong. Many say "Internal error" and put the cause into `data`."""
-    detail = (
-        error.data.get("details") or error.data.get("message") if isinstance(error.data, dict) else error.data
-    )
-    cause = " ".join(detail.split())[:_LONGEST_CAUSE] if isinstance(detail, str) else ""
-    return f"{error.message}: {cause}" if cause and cause not in error.message else error.message
 
 
 def _other_version(error: RpcError, version: int) -> int | None:

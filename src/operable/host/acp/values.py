@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any, Final
 
+from operable.host.agent_failure import classified, explained
 from operable.host.arm import Message
 from operable.kernel.errors import Fail
 from operable.wire.acp import ContentBlock
@@ -149,4 +150,5 @@ def failure(error: RpcError) -> Failure:
     detail = error.data
     if detail is not None:
         data["detail"] = detail
-    return Failure(error.message or f"The agent failed with code {error.code}.", code, busy, data)
+    words = explained(error.message, detail) or f"The agent failed with code {error.code}."
+    return classified(Failure(words, code, busy, data))

@@ -10,6 +10,8 @@ Quirks (`metadata.operable` of a manifest): `acp_version: 2` asks for the draft 
 hermes); `tool_name_from_title: true` takes the whole title (opencode). Without them a title is not a name that rules trust.
 `tool_arguments_from_text: true` reads the arguments of a call from its text, where they are as JSON (Kimi Code).
 
+`usage: process` says that the usage at the end of a turn counts from the start of the process (Copilot, hermes).
+
 What an agent does that no specification foresees, and what happens then, is in `docs/explain/one-taxonomy.md`.
 """
 
@@ -27,6 +29,7 @@ from operable.host.acp.requests import AcpTurn, Requests
 from operable.host.acp.updates import Updates, usage_of
 from operable.host.acp.values import prompt
 from operable.host.arm import Answer, Arm, Happening, KnownSession, Message, Noise, Opening, SessionPage
+from operable.host.peer import Odometer
 from operable.kernel.errors import Fail
 from operable.wire import acp, jsonrpc
 from operable.wire.events import CANCELLED, COMPLETED, ERROR, AgentError, Failure, Notice, TurnEnd
@@ -50,6 +53,7 @@ class AcpConnection:
     def _prepare(self, opening: Opening) -> None:
         self._opening = opening
         self._session_id = opening.session_id
+        self._meter = Odometer()
         self._handshake = Handshake(self._link, opening, lambda: self._updates.heard)
         self._calls = Calls(
             opening.session_id,
@@ -286,7 +290,10 @@ class AcpConnection:
         ended: list[Happening] = [*self._asks.withdraw_all(of_turn=True), *self._calls.end_turn()]
         if failed is not None:
             ended.append(AgentError(failed, self._session_id))
-        ended.append(TurnEnd(self._session_id, reason, stop, usage_of(answer) if answer else None))
+        usage = usage_of(answer) if answer else None
+        if usage is not None and self._opening.quirks.get("usage") == "process":
+            usage = self._meter.turn(usage)
+        ended.append(TurnEnd(self._session_id, reason, stop, usage))
         self._turn = None
         return ended
 

@@ -6,12 +6,16 @@ command ends the time for it), `init_history`, `set_mode`, `set_config`.
 Questions: `tool_request`. Allowing sends scope `once`; `always` is sent only when that very choice was made, because it
 allows the whole category of the tool, not this tool. Denying sends the reason, which the agent feeds to its model.
 
-Cancel: open questions are denied, then `stop`. A conforming agent answers `stream_end`; the reference agent exits without
-it, which also ends the turn as cancelled. While no turn runs nothing is sent: an idle reference agent would exit.
+Cancel: open questions are denied, then `stop`. A conforming agent answers `stream_end`. The reference agent does not: it
+waits for the end of its input and exits. It is then started again with its session, and the turn is cancelled all the same.
+While no turn runs nothing is sent: an idle reference agent would also wait for that end.
+
+Versions: the reference agent puts its own release into `ready.version`. So what a peer can do is decided by its
+capabilities (`modes` means that it can be configured), and a message has both names of its text. A version above 0 gives a
+notice: no document says what it means.
 
 Quirks (`metadata.operable` of the manifest): `usage: session` or `usage: turn` says what the counters of `stream_end` count.
-Without it, a `ready.version` that is none of the protocol's own (the reference agent puts its release there, and counts per
-session) means session.
+Without it, a `ready.version` that is none of the protocol's own (the reference agent counts per session) means session.
 """
 
 import re
@@ -53,6 +57,7 @@ _CONFIGURABLE: Final = frozenset(
     {"model", "image_input", "thinking", "thinking_budget", "effort", "compaction"}
 )
 _OWN_VERSIONS: Final = (wire.SEED_VERSION, wire.VERSION)
+_NO_SERVERS: Final = re.compile(r"v?0\.1\.([0-9]|10)$")
 _REMEMBERED: Final = 100  # ids of earlier messages, to know what is late
 
 
@@ -66,10 +71,16 @@ class JsonStream:
         self._message_id = ""
         self._sent = 0
         self._earlier: deque[str] = deque(maxlen=_REMEMBERED)
+        self._begun: set[str] = set()  # ids under which the agent began the running turn, besides ours
         self._meter = Odometer()
+        self._is_counted = True  # the meter knows where the agent's counters are
 
     def open(self, opening: Opening) -> None:
-        self._opening = opening
+        """Begin a conversation, or go on with it in another process: the counters of the agent go on then."""
+        if self._ready is None and opening.resume:
+            self._is_counted = opening.used is not None
+            self._meter.start(opening.used or Usage())
+        self._opening, self._ready = opening, None
         self._state.session_id = opening.session_id
 
     def receive(self, line: bytes) -> list[Happening]:
@@ -82,6 +93,8 @@ class JsonStream:
         message_id = getattr(event, "msg_id", None)
         if message_id and message_id != self._message_id and message_id in self._earlier:
             return self._came_late(event)
+        if isinstance(event, wire.StreamStartFrame) and self._state.running:
+            self._begun.add(event.msg_id)
         return self._happened(event)
 
     def send(self, message: Message) -> None:
@@ -90,8 +103,8 @@ class JsonStream:
         if self._message_id:
             self._earlier.append(self._message_id)
         self._message_id = message.message_id or f"m{self._sent}"
-        version = self._ready.version if self._ready else ""
-        self._write(wire.message(self._message_id, message.text, tuple(message.files), version=version))
+        self._begun.clear()
+        self._write(wire.message(self._message_id, message.text, tuple(message.files)))
 
     def cancel(self) -> list[Happening]:
         if not self._state.running or self._state.cancelling:
@@ -127,7 +140,7 @@ class JsonStream:
         settings: dict[str, Any] = {"model": model} if model is not None else {}
         if option is not None:
             settings[option[0]] = option[1]
-        if settings and (self._is_seed() or not settings.keys() <= _CONFIGURABLE):
+        if settings and not (self._is_configurable() and settings.keys() <= _CONFIGURABLE):
             return False
         if mode is not None:
             self._write(wire.SetModeFrame(mode=mode))
@@ -137,7 +150,7 @@ class JsonStream:
 
     def ping(self) -> bool:
         """Ask for a sign of life, which comes as a Notice `pong`; False: this version has none."""
-        if self._is_seed():
+        if not self._is_configurable():
             return False
         self._write(wire.PingFrame())
         return True
@@ -165,11 +178,17 @@ class JsonStream:
             case wire.ToolRequestFrame(call_id=call_id, tool=tool):
                 return self._requested(call_id, tool)
             case wire.ToolRunningFrame(call_id=call_id, tool=wire.FrameTool() as tool):
-                return state.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
+                return state.call(call_id, tool.name, tool.args, kind=_kind(tool), title=_title(tool))
             case wire.ToolRunningFrame(call_id=call_id, tool_name=name):
                 return state.call(call_id, name, kind=_KINDS_BY_NAME.get(name, "other"))
             case wire.ToolResultFrame(call_id=call_id, tool_name=name):
-                return state.result(call_id, _output(event), is_error=event.status != "success", name=name)
+                called: list[Happening] = []
+                if (own := event.tool) is not None and not state.knows(
+                    call_id
+                ):  # it ended without having run
+                    called = state.call(call_id, own.name, own.args, kind=_kind(own), title=_title(own))
+                is_error = event.status != "success"
+                return called + state.result(call_id, _output(event), is_error=is_error, name=name)
             case wire.ToolCancelledFrame(call_id=call_id):
                 return state.result(call_id, event.reason, is_error=True)
             case wire.StreamEndFrame():
@@ -202,6 +221,7 @@ class JsonStream:
             observed["resumable"] = False
         model = abilities.extra.get("current_model")
         return [
+            *self._foreign_version(ready.version),
             Opened(
                 ready.session_id,
                 protocol_version=ready.version,
@@ -210,13 +230,21 @@ class JsonStream:
                 current_mode=abilities.current_mode,
                 current_model=model if isinstance(model, str) else None,
                 observed=observed,
-            )
+            ),
         ]
+
+    def _foreign_version(self, version: str) -> list[Happening]:
+        """A notice about a major version that this host does not know: it may be the agent's own release."""
+        major = re.match(r"v?(\d+)\.", version)
+        if major is None or major[1] == "0":
+            return []
+        text = f"The agent says version {version}; this host knows {wire.SEED_VERSION} and {wire.VERSION}."
+        return self._state.notice("protocol_version", text, {"version": version})
 
     def _prepare(self, opening: Opening) -> None:
         """What must be said before the first message, in the order that the reference agent needs."""
-        if opening.mcp_servers and self._is_seed():
-            raise PeerError("mcp_unsupported", "Version 0.1.0 of the protocol has no way to add MCP servers.")
+        if opening.mcp_servers and not self._takes_servers():
+            raise PeerError("mcp_unsupported", "This version of the protocol has no way to add MCP servers.")
         for server in opening.mcp_servers:
             self._write(_mcp_server(server))
         if opening.history:
@@ -247,13 +275,13 @@ class JsonStream:
             # No user is there to decide, and an agent without an answer waits forever.
             self._write(wire.ToolDenyFrame(call_id=call_id, reason="The turn was cancelled."))
             return state.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
-        called = state.call(call_id, tool.name, tool.args, kind=_kind(tool), title=tool.description)
+        called = state.call(call_id, tool.name, tool.args, kind=_kind(tool), title=_title(tool))
         if state.question_about(call_id.__eq__) is not None:
             return called
         return called + state.ask(
             call_id,
             options=_CHOICES,
-            text=tool.description,
+            text=_title(tool),
             name=tool.name,
             arguments=tool.args,
             kind=_kind(tool),
@@ -263,13 +291,21 @@ class JsonStream:
     def _ended(self, event: wire.StreamEndFrame) -> list[Happening]:
         if not self._state.running:
             return []
+        if event.msg_id and event.msg_id not in {self._message_id, *self._begun}:
+            return self._state.notice(
+                "outside_turn", f"The agent ended {event.msg_id[:80]!r}, which is not the turn."
+            )
         reason = CANCELLED if self._state.cancelling else ERROR if self._state.failed else COMPLETED
         return self._state.end(reason, usage=self._turn_usage(event.usage) if event.usage else None)
 
-    def _turn_usage(self, usage: wire.FrameUsage) -> Usage:
+    def _turn_usage(self, usage: wire.FrameUsage) -> Usage | None:
         names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
         total = Usage(*(count(getattr(usage, name)) for name in names))
-        return self._meter.turn(total) if self._counts_per_session() else total
+        if not self._counts_per_session() or total == Usage():
+            return total
+        is_counted, self._is_counted = self._is_counted, True
+        used = self._meter.turn(total)
+        return used if is_counted else None
 
     def _counts_per_session(self) -> bool:
         scope = self._opening.quirks.get("usage")
@@ -288,8 +324,14 @@ class JsonStream:
             )
         ]
 
-    def _is_seed(self) -> bool:
-        return self._ready is not None and self._ready.version.startswith("0.1.")
+    def _is_configurable(self) -> bool:
+        """Whether the peer has the commands that are newer than 0.1.0."""
+        return self._ready is not None and self._ready.capabilities.modes is not None
+
+    def _takes_servers(self) -> bool:
+        """The reference agent has had `modes` since its release 0.1.9, and taken MCP servers since 0.1.11."""
+        release = _NO_SERVERS.match(self._ready.version) if self._ready else None
+        return self._is_configurable() and release is None
 
     def _write(self, command: wire.Command) -> None:
         self._state.write(wire.encode(command))
@@ -302,6 +344,11 @@ def _tag(event: wire.Event) -> str:
 def _kind(tool: wire.FrameTool) -> str:
     by_name = _KINDS_BY_NAME.get(tool.name)
     return _KINDS.get(tool.category) or by_name or "other" if tool.category != "info" else by_name or "read"
+
+
+def _title(tool: wire.FrameTool) -> str:
+    """With the sub-agent that makes the call."""
+    return f"{tool.agent}: {tool.description}" if tool.agent and tool.description else tool.description
 
 
 def _output(event: wire.ToolResultFrame) -> Any:
@@ -335,4 +382,5 @@ ARM = Arm(
     connect=JsonStream,
     adapters=("json-stream", "aionrs", "@agentproto/adapter-aionrs"),
     resume_arguments=lambda session_id: ("--resume", session_word(session_id)),
+    restarts=True,
 )

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from operable.host.agent_failure import classified, explained
 from operable.host.arm import Opened, Opening
 from operable.host.peer import Odometer, count, mapping, pairs, string, transport
 from operable.wire.events import CANCELLED, COMPLETED, ERROR, MAX_TOKENS, MAX_TURNS, REFUSAL, Failure, Usage
@@ -29,7 +30,6 @@ _OBSERVED: Final = {
 
 
 _REASONS: Final = {"max_tokens": MAX_TOKENS, "refusal": REFUSAL, "model_context_window_exceeded": MAX_TOKENS}
-_RETRYABLE: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
 
 def accepted(opening: Opening, response: dict[str, Any]) -> Opened:
@@ -103,17 +103,11 @@ def _failure(result: dict[str, Any], subtype: str) -> Failure:
         or string(mapping(result.get("error")).get("message"))
     )
     status = count(result.get("api_error_status"))
-    if status in {401, 403}:
-        code = "auth_required"
-    elif status == 429:
-        code = "rate_limited"
-    elif subtype == "error_max_budget_usd":
+    code = "model_error" if subtype == "success" else "agent_error"
+    if subtype == "error_max_budget_usd":
         code = "budget_exceeded"
-    else:
-        code = "model_error" if subtype == "success" else "agent_error"
-    return Failure(
-        message or "The turn failed.", code, status in _RETRYABLE, {"status": status} if status else None
-    )
+    data = {"status": status} if status else None
+    return classified(Failure(explained(message, None) or "The turn failed.", code, data=data), status)
 
 
 class Meter:

@@ -7,6 +7,7 @@ line, and rules about mutation must not depend on it.
 
 from typing import Any, Final, NamedTuple
 
+from operable.host.agent_failure import classified, explained
 from operable.host.arm import Happening
 from operable.host.conversation import Conversation
 from operable.host.peer import count, mapping, plain_content, string
@@ -220,19 +221,9 @@ def called(
 def failure(error: dict[str, Any]) -> Failure:
     name, status = _info(error)
     code = _CODES.get(name, "agent_error")
-    if status in {401, 403}:
-        code = "auth_required"
-    elif status == 429:
-        code = "rate_limited"
-    elif status:
-        code = "model_error"
-    is_retryable = name in _RETRYABLE or status == 429 or status >= 500
-    return Failure(
-        string(error.get("message")) or "The turn failed.",
-        code,
-        is_retryable,
-        {"info": name} if name else None,
-    )
+    words = explained(string(error.get("message")), None) or "The turn failed."
+    data = {"info": name} if name else None
+    return classified(Failure(words, code, name in _RETRYABLE, data), status)
 
 
 def reason_of(error: dict[str, Any]) -> str:

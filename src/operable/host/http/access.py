@@ -13,6 +13,7 @@ from operable.host.start.placement import Placing, needed, sandbox_of, vault_of
 from operable.host.start.vault import Vault
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
+from operable.kernel.extras import ExtraMissingError, installed
 from operable.kernel.redact import redact_url
 from operable.manifest.kinds.agent_cli import AgentCli
 from operable.manifest.loader import Loaded
@@ -77,17 +78,12 @@ def errors() -> Any:
 
 
 def _library() -> Any:
-    for name in ("httpx2", "httpx"):
-        try:
-            return __import__(name)
-        except ImportError:
-            continue
-    raise Fail(
-        "config",
-        "HTTP_CLIENT_MISSING",
-        "agents over HTTP need an HTTP client",
-        hint="pip install 'operable[mcp]'",
-    )
+    try:
+        return __import__("httpx2")
+    except ExtraMissingError:
+        if installed("httpx"):
+            return __import__("httpx")
+        raise
 
 
 # How we authenticate to an agent that runs elsewhere: the manifest's secrets as headers of every request.

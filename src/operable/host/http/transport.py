@@ -85,6 +85,9 @@ class Remote:
     def resume(self) -> None:
         self._reading.set()
 
+    def end_input(self) -> None:
+        """Nothing: there is no process that waits for the end of its input."""
+
     def interrupt(self, cause: str) -> None:
         self.kill(cause)
 

@@ -27,6 +27,8 @@ from operable.host.launch.step import Person, SecretStore, ValueStore
 from operable.host.launch.version import Version, check, mismatch, remembered, stamp
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
+from operable.manifest.blocks import Auth, AuthState, Login
+from operable.manifest.kinds.agent_cli import AgentCli
 from operable.proc.command import PreparedCommand
 from operable.proc.environment import environment
 
@@ -113,12 +115,14 @@ class Launch:
             self.stop,
         )
 
-    def authentication(self, binary: str | None, kept: Mapping[str, str] | None = None) -> Authentication:
-        """`kept` are the variables that setup steps want."""
+    def authentication(
+        self, binary: str | None, kept: Mapping[str, str] | None = None, auth: Auth | None = None
+    ) -> Authentication:
+        """`kept` are the variables that setup steps want; `auth` counts where the manifest declares none."""
         settings = {**(kept or {}), **self.secrets}
         return Authentication(
             self.manifest.name,
-            self.manifest.auth,
+            self.manifest.auth or auth,
             self.scope,
             self.places,
             self.ledger,
@@ -128,6 +132,22 @@ class Launch:
             self.report,
             self.stop,
         )
+
+
+def own_login(manifest: AgentCli) -> Auth | None:
+    """The login of an agent that keeps it by itself, as `metadata.operable` says; None: nothing is said about it.
+
+    It is only looked at and run: a start does not depend on it, because such an agent may have a key in other ways too.
+    """
+    told = manifest.metadata.get("operable", {})
+    command, files = told.get("login_command"), [str(path) for path in told.get("login_files", ())]
+    named = [os.path.expandvars(path) for path in files]
+    paths = tuple(path for path in named if not path.startswith("$"))
+    variables = tuple(manifest.models.env.values())
+    if not (command or paths or variables):
+        return None
+    login = Login(cmd=str(command), interactive=True) if command else None
+    return Auth(state=AuthState(paths=paths, env=variables), login=login)
 
 
 def readiness(launch: Launch) -> ReadyProgram:

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 
+from operable.distribution.installation import changed_since_added
 from operable.host.launch.ledger import Ledger
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
@@ -27,6 +28,7 @@ _REASONS = {
     "never approved": "the user has not approved it",
     "changed": "it has changed since it was approved",
 }
+_CHANGED = "it was added from elsewhere, and has changed since"
 TRUSTED_ORIGINS = ("bundled", "user")
 
 
@@ -41,6 +43,8 @@ class ManifestTrust:
 
 def standing(path: str, origin: str, ledger: Ledger) -> ManifestTrust:
     """Judge the manifest at a path by where it comes from and what was approved."""
+    if origin == "user" and changed_since_added(os.path.dirname(path)):
+        return ManifestTrust(trusted=False, digest="", why=_CHANGED)
     if origin in TRUSTED_ORIGINS:
         return ManifestTrust(trusted=True, digest="", why=origin)
     found = content_digest(path)
@@ -82,6 +86,11 @@ def _consents(ledger: Ledger) -> ConsentFile:
 
 
 def not_approved(name: str, path: str, judged: ManifestTrust) -> Fail:
+    if judged.why == _CHANGED:
+        hint = f"operable agent remove {name}, then add it again"
+        return Fail(
+            "authz", "MANIFEST_CHANGED", f"{name} may not be used: {judged.why}", hint=hint, target=path
+        )
     return Fail(
         "authz",
         "MANIFEST_NOT_APPROVED",

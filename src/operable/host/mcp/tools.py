@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, Final
 
+from operable.host.agent_failure import classified, explained
 from operable.host.arm import Message, Opened, Opening, PeerError
 from operable.kernel.data_class import dataclass
 from operable.wire.events import Failure
@@ -141,8 +142,8 @@ def failure(error: RpcError) -> Failure:
     data: dict[str, Any] = {"rpcCode": error.code}
     if error.data is not None:
         data["detail"] = error.data
-    message = error.message or f"The agent failed with code {error.code}."
-    return Failure(message, _CODES.get(error.code, "agent_error"), error.code == -32001, data)
+    message = explained(error.message, error.data) or f"The agent failed with code {error.code}."
+    return classified(Failure(message, _CODES.get(error.code, "agent_error"), error.code == -32001, data))
 
 
 def opened(answer: Mapping[str, Any], version: str) -> Opened:

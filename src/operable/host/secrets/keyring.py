@@ -6,6 +6,7 @@ Entries are under the service `operable`, by their slug; a place `SERVICE/USER` 
 
 from operable.host.secret_backend import SecretBackend, SecretScope
 from operable.kernel.errors import Fail
+from operable.kernel.extras import install_hint
 
 _SERVICE = "operable"
 
@@ -15,7 +16,7 @@ def _missing() -> str | None:
         import keyring
         from keyring.backends import fail
     except ImportError:
-        return "the package keyring is not installed (pip install 'operable[host]')"
+        return f"the package keyring is not installed ({install_hint('keyring')})"
     if isinstance(keyring.get_keyring(), fail.Keyring):
         return "this session has no keyring"
     return None

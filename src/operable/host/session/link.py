@@ -1,12 +1,14 @@
 """The wire between a session and its agent: an arm's connection, and the process (or processes) it talks to.
 
-A conversation has one process from `start` to the end; a per-turn arm has one for each turn, which `send` starts. Either
-way the session sees the same: `on_happenings` with everything that one chunk of output gave, and `on_ended` when a process
-is gone. After each call into the connection its outgoing bytes are written. Noise on stdout is counted here, and
-reported a bounded number of times: an agent that prints warnings there must neither be refused nor fill the log.
+A conversation has one process from `start` to the end, or another one after an agent left instead of ending a cancelled
+turn (`restart`); a per-turn arm has one for each turn, which `send` starts. Either way the session sees the same:
+`on_happenings` with everything that one chunk of output gave, and `on_ended` when a process is gone. After each call into
+the connection its outgoing bytes are written. Noise on stdout is counted here, and reported a bounded number of times: an
+agent that prints warnings there must neither be refused nor fill the log.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -80,6 +82,14 @@ class AgentLink:
         self._line_limit = line_limit
         self._eof_grace = eof_grace
         self._term_grace = term_grace
+        self._is_opened = False  # the running process has shaken hands
+        self._is_restarting = False
+
+    def opened(self, agent_session_id: str | None) -> bool:
+        """The handshake is done, and this is the id to go on with; True: of an agent that was started again."""
+        is_again, self._is_restarting = self._is_restarting, False
+        self.resume, self._is_opened = agent_session_id, True
+        return is_again
 
     def start(self) -> None:
         """Start the process of a conversation and begin the handshake."""
@@ -105,7 +115,27 @@ class AgentLink:
         self.flush()
         if self.arm.per_turn and self.process is not None:
             self.process.interrupt("cancelled")
+        elif self.opening.quirks.get("cancel") == "leave":
+            self.let_go()
         self._on_happenings(happenings)
+
+    def let_go(self) -> None:
+        """End the input of an agent that was asked to stop and did not; `may_restart` follows when it has left."""
+        if self._can_restart() and self.process is not None:
+            self.process.end_input()
+
+    def may_restart(self, status: int | None) -> bool:
+        """Whether an agent that left after a stop goes on with its session in another process."""
+        return status == 0 and self._can_restart()
+
+    def _can_restart(self) -> bool:
+        return self.arm.restarts and self._connect is None and self._is_opened and bool(self.resume)
+
+    def restart(self) -> None:
+        """Start the agent again with its session; Fail when that cannot be done."""
+        self._is_opened, self._is_restarting = False, True
+        self.opening = replace(self.opening, resume=self.resume, history="")
+        self.start()
 
     def answer(self, request_id: str, answer: Answer) -> None:
         happenings = self._connection.answer(request_id, answer)
@@ -121,6 +151,14 @@ class AgentLink:
     ) -> bool:
         done = self._connection.select(mode=mode, model=model, option=option)
         self.flush()
+        if done and self.arm.restarts:
+            before = self.opening
+            self.opening = replace(
+                before,
+                mode=mode or before.mode,
+                model=model or before.model,
+                options={**before.options, **({} if option is None else dict([option]))},
+            )
         return done
 
     def eof(self, exit_status: int | None) -> list[Happening]:
@@ -143,12 +181,14 @@ class AgentLink:
         if self.process is not None:
             self.process.kill(cause)
 
-    async def leave(self) -> None:
-        """The protocol's goodbye, the end of the input, then the signals; returns when nothing is left."""
+    async def leave(self, *, politely: bool = True) -> None:
+        """The protocol's goodbye, the end of the input, then the signals; returns when nothing is left. Without
+        `politely` the first signal comes at once.
+        """
         self._connection.close()
         self.flush()
         if self.process is not None:
-            await self.process.leave(eof_grace=self._eof_grace)
+            await self.process.leave(eof_grace=self._eof_grace if politely else 0.0)
 
     def stderr(self) -> str:
         return "" if self.process is None else self.process.stderr_text(self._redactor)

@@ -263,6 +263,14 @@ class LogReader:
             log.caught_up()
         return batch
 
+    def skip(self, keep: int) -> int:
+        """Go on with the last events that are there now, at most `keep`; the number of those that are left out."""
+        skipped = max(0, self._log.last_id - keep - self.position)
+        if skipped:
+            self.position += skipped
+            self._file = None
+        return skipped
+
     async def batches(self) -> AsyncIterator[list[Record]]:
         """Everything there is and will be, until the log is closed."""
         while True:

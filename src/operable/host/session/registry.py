@@ -28,7 +28,7 @@ from operable.kernel.redact import Known
 from operable.state.atomic import advise, write_whole
 from operable.state.lock import EXCLUSIVE, create_locked, held, is_locked
 from operable.state.paths import make_state
-from operable.wire.events import Notice
+from operable.wire.events import Notice, Usage
 
 STARTING, RUNNING = "starting", "running"
 EXITED, KILLED, ERROR = "exited", "killed", "error"
@@ -65,6 +65,9 @@ class SessionMeta(msgspec.Struct, rename="camel", omit_defaults=True):
     turns: int = 0
     ground: str = ""  # the AIP-27 reference of the folder; empty: it was started by a path
     pinned: bool = False
+    keep_for: float | None = (
+        None  # seconds after its end, then `prune` removes it; None: as long as the others
+    )
     mode: str | None = None
     model: str | None = None
     sandbox: str | None = None  # the provider; None: not known yet
@@ -187,6 +190,20 @@ class Registry:
             hint="operable agent sessions",
         )
 
+    def used_by(self, agent_session_id: str, workspace: str) -> Usage | None:
+        """The tokens of an agent's own session, in all sessions here that it was; None: it was never one of them."""
+        found = [h.meta for h in self._all(workspace) if h.meta.agent_session_id == agent_session_id]
+        if not found:
+            return None
+        return Usage(sum(meta.tokens_in for meta in found), sum(meta.tokens_out for meta in found))
+
+    def last_start_of(self, agent_session_id: str, workspace: str) -> float | None:
+        """When a session here last started with an agent's own session; None: none did."""
+        found = [
+            h.meta.started_at for h in self._all(workspace) if h.meta.agent_session_id == agent_session_id
+        ]
+        return seconds_of(max(found)) if found else None
+
     def recover(self, home: SessionHome) -> bool:
         """Mark a session whose owner is gone, close its log; True when that was so.
 
@@ -241,6 +258,11 @@ class Registry:
             )
         shutil.rmtree(home.folder)
 
+    def prunable(self, age: float, *, workspace: str | None = None) -> list[SessionHome]:
+        """Ended sessions whose time is over: their own, else this age in seconds. A pinned one stays."""
+        now = time.time()
+        return [home for home in self.sessions(workspace=workspace) if _is_over(home.meta, age, now)]
+
     def _named(self, session_id: str) -> list[SessionHome]:
         """The sessions of this id, else those that begin with it: their folders have their names, and no other is read."""
         if (
@@ -262,6 +284,13 @@ class Registry:
             found = _read(os.path.join(folder, name))
             if found is not None:
                 yield found
+
+
+def _is_over(meta: SessionMeta, age: float, now: float) -> bool:
+    if meta.pinned or meta.status in ALIVE:
+        return False
+    ended = seconds_of(meta.ended_at or meta.started_at)
+    return ended is not None and now - ended >= (age if meta.keep_for is None else meta.keep_for)
 
 
 def _close_log(home: SessionHome) -> None:
@@ -287,6 +316,16 @@ def _read(folder: str) -> SessionHome | None:
 def timestamp() -> str:
     now = time.time()
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03d}Z"
+
+
+def seconds_of(text: str) -> float | None:
+    """The moment that `timestamp` wrote; None for any other text."""
+    from datetime import datetime
+
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None
 
 
 def owner_lives(root: str, owner: str) -> bool:

@@ -32,6 +32,7 @@ from operable.host.session.link import (
 from operable.host.session.log import SessionLog
 from operable.host.session.log_files import USER_MESSAGE, Record
 from operable.host.session.registry import ERROR, EXITED, KILLED, RUNNING, SessionHome
+from operable.host.session.session_requests import RequestWatch, SessionRequest
 from operable.host.session.transport import Transport
 from operable.host.session.turn import Turn
 from operable.host.session.turn_table import TurnInput
@@ -62,6 +63,7 @@ class Session:
         self._on_close = on_close
         self._closing: asyncio.Task[None] | None = None
         self._is_killed = False
+        self._requests = RequestWatch(context.home.folder, self._requested)
         self._complaint = ""  # the last error that the agent reported in its protocol
 
     # --- what callers do
@@ -114,6 +116,7 @@ class Session:
             if self._machine.is_closed:  # it ended with the word that it is ready
                 raise self._exit_failure(self.home.meta.exit_code)
             self.home.save(status=RUNNING, protocol=self._link.arm.name)
+            self._requests.start()
         except BaseException as problem:
             failure = self._context.failure or problem  # why we ended the agent, not that it has ended
             if isinstance(problem, TimeoutError):
@@ -226,10 +229,11 @@ class Session:
 
     def _sorted(self, happenings: list[Happening]) -> Batch:
         """What the happenings mean, to be committed by the caller."""
-        machine, batch = self._machine, Batch()
+        machine, batch, content = self._machine, Batch(), self._turns.content
         for happening in happenings:
             if type(happening) is e.TextDelta and not machine.is_stale:  # most of everything, by far
                 batch.shown.append(happening)
+                content.text = happening
                 continue
             if batch.then and isinstance(happening, e.TurnEnd):
                 # What came before may end the turn in another way (the alarm): a turn has one end, and that one.
@@ -246,6 +250,8 @@ class Session:
 
     def _ended(self, process: Transport) -> None:
         status = None if process.end is None else process.end.status
+        if self._has_left(process, status):
+            return
         last = [self._link.with_stderr(happening, status) for happening in self._link.eof(status)]
         if process.fault is not None:
             # The reason is ours: what the arm makes of the end of its process would hide it.
@@ -262,6 +268,18 @@ class Session:
         happened = TurnInput.TURN_EXITED if self._link.arm.per_turn else TurnInput.EXITED
         self._turns.sort(happened, cause, batch)
         self._context.commit(batch.shown, batch.then)
+
+    def _has_left(self, process: Transport, status: int | None) -> bool:
+        """An agent that left because it was stopped: the turn is cancelled, the agent goes on in another process."""
+        is_done = self._context.stopped is not None or self._closing is not None or process.fault is not None
+        was_stopped = self._machine.is_stale or self._machine.is_cancelling
+        if is_done or not was_stopped or not self._link.may_restart(status):
+            return False
+        rest: list[Happening] = [each for each in self._link.eof(status) if not isinstance(each, e.TurnEnd)]
+        batch = self._sorted(rest)
+        self._context.commit(batch.shown, batch.then)
+        self._turns.left()
+        return True
 
     def _exit_failure(self, status: int | None) -> Fail:
         complaint = self._link.masked(self._complaint)
@@ -294,6 +312,7 @@ class Session:
         else:
             if isinstance(happening, e.AnyEvent):
                 batch.shown.append(happening)
+                self._turns.content.add(happening)
             elif isinstance(happening, CallRevised):
                 batch.shown.append(happening.notice)
             if isinstance(happening, e.AgentError):
@@ -307,13 +326,13 @@ class Session:
 
     def _opened(self, opened: Opened) -> None:
         known = self.opened = opened if self.opened is None else self.opened.then(opened)
-        self._link.resume = known.agent_session_id
+        is_again = self._link.opened(known.agent_session_id)
         self.home.save(
             agent_session_id=known.agent_session_id,
             agent_name=known.agent_name,
             agent_version=known.agent_version,
         )
-        self._turns.feed(TurnInput.OPENED)
+        self._turns.feed(TurnInput.RESTARTED if is_again else TurnInput.OPENED)
 
     def _needs_auth(self, needs: NeedsAuth) -> None:
         failure = needs_auth(self.home.meta.adapter_slug, needs.message, needs.methods)
@@ -328,12 +347,23 @@ class Session:
             await self.cancel()
         await self._context.methods.close()
         if not self._machine.is_closed:
-            await self._link.leave()
+            # An agent that did not answer a cancel will not leave because its input ends.
+            await self._link.leave(politely=not self._machine.is_stale)
         elif self._link.process is not None:
             await self._link.process.ended()  # it was asked to end, or is gone
         end = None if self._link.process is None else self._link.process.end
         forced = end is not None and (end.cause is not None or (end.status or 0) < 0)
         self._finish(KILLED if forced or self._is_killed else EXITED)
+
+    def _requested(self, request: SessionRequest) -> None:
+        """Another process of this user wants the turn, or the session, to end."""
+        text = f"another process asked to {request} this session"
+        self._context.commit([e.Notice("requested", text, self.id, {"request": request})])
+        if request == "kill":
+            self._is_killed = True
+            self._leave()
+        elif self.running:
+            self._turns.feed(TurnInput.CANCELLED, Cause(e.CANCELLED))
 
     def _leave(self) -> asyncio.Task[None]:
         """Begin to close it, once."""
@@ -354,6 +384,7 @@ class Session:
         """The session is over, once."""
         if self._machine.is_closed:
             return
+        self._requests.close()
         self._turns.feed(TurnInput.CLOSED)
         self._context.last_word(status, error)
         if self._on_close is not None:

@@ -45,6 +45,7 @@ class Transport(Protocol):
     def write(self, data: bytes) -> None: ...
     def pause(self) -> None: ...
     def resume(self) -> None: ...
+    def end_input(self) -> None: ...
     def interrupt(self, cause: str) -> None: ...
     def kill(self, cause: str) -> None: ...
     async def leave(self, *, eof_grace: float) -> None: ...
@@ -104,6 +105,11 @@ class Process:
     def resume(self) -> None:
         self._child.stdout.resume()
 
+    def end_input(self) -> None:
+        """Nothing more will be written: agents that wait for it leave."""
+        if self._child.stdin is not None:
+            self._child.stdin.finish()
+
     def interrupt(self, cause: str) -> None:
         """Ask a one-turn process to stop: SIGINT, SIGTERM, SIGKILL."""
         self._child.cancel(cause)
@@ -114,8 +120,7 @@ class Process:
     async def leave(self, *, eof_grace: float) -> None:
         """Ask the agent to go, politely first, and wait until nothing of it is left."""
         self.resume()  # a full pipe would keep it from leaving
-        if self._child.stdin is not None:
-            self._child.stdin.finish()
+        self.end_input()
         if self.end is None:
             try:
                 await asyncio.wait_for(self._ended.wait(), eof_grace)

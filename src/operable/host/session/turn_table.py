@@ -5,7 +5,8 @@ session feeds it and carries the actions out (`operable.host.session.turns`). Wh
 
 Two facts make the states: whether a sender waits for a turn, and whether the agent works. They differ after a cancel that
 the agent has not answered: the turn has ended for its sender, the agent still works (`SETTLING`), and the next message
-waits (`QUEUED`). What the agent says meanwhile is stale: it is judged by the rules, but not shown.
+waits (`QUEUED`). What the agent says meanwhile is stale: it is judged by the rules, but not shown. An agent that leaves
+after a stop is started again in these states.
 
     state        sender's turn    agent              state        sender's turn   agent
     STARTING     none             handshake          CANCELLING   runs            was asked to stop
@@ -51,6 +52,8 @@ class TurnInput(Enum):
     BROKEN = auto()  # the agent broke its protocol
     TURN_EXITED = auto()  # the process of one turn is gone
     EXITED = auto()  # the process of the session is gone
+    LEFT = auto()  # it is gone after a stop, and the agent goes on in another one
+    RESTARTED = auto()  # that one finished the handshake
     GRACE_OVER = auto()  # of the timers
     SETTLE_OVER = auto()
     IDLE_OVER = auto()
@@ -73,6 +76,10 @@ class TurnAction(Enum):
     SHOW_SETTLED = auto()  # a notice that the agent rests again
     SHOW_LATE = auto()  # a notice about a turn-end without a turn
     END = auto()  # close what is open, our own turn-end into the log; the sender goes on
+    LET_GO = (
+        auto()
+    )  # end the input of an agent that did not stop, if it can be started again; LEFT may follow
+    RESTART = auto()  # start the agent again with its session; RESTARTED or EXITED follows
     KILL = auto()  # end the agent
     LEAVE = auto()  # begin to close the session
     FINISH = auto()  # close the session, as its process ended
@@ -144,13 +151,16 @@ TABLE: dict[tuple[TurnState, TurnInput], tuple[TurnState, tuple[TurnAction, ...]
 
     (S.CANCELLING, I.AUTH_NEEDED): (S.CANCELLING, (A.REPORT,)),
     (S.CANCELLING, I.ENDED): (S.RESTING, (A.SHOW_END,)),
-    (S.CANCELLING, I.GRACE_OVER): (S.SETTLING, (A.END,)),
+    (S.CANCELLING, I.GRACE_OVER): (S.SETTLING, (A.END, A.LET_GO)),
+    (S.CANCELLING, I.LEFT): (S.SETTLING, (A.END, A.RESTART)),
     (S.CANCELLING, I.ALARMED): (S.SETTLING, (A.KILL, A.END)),
     (S.CANCELLING, I.BROKEN): (S.SETTLING, (A.KILL, A.END)),
     (S.CANCELLING, I.TURN_EXITED): (S.RESTING, (A.END,)),
     (S.CANCELLING, I.EXITED): (S.RESTING, (A.END, A.FINISH)),
 
     (S.SETTLING, I.SENT): (S.QUEUED, ()),
+    (S.SETTLING, I.LEFT): (S.SETTLING, (A.RESTART,)),
+    (S.SETTLING, I.RESTARTED): (S.RESTING, (A.SHOW_SETTLED,)),
     (S.SETTLING, I.AUTH_NEEDED): (S.SETTLING, (A.REPORT,)),
     (S.SETTLING, I.ENDED): (S.RESTING, (A.SHOW_SETTLED,)),
     (S.SETTLING, I.SETTLE_OVER): (S.SETTLING, (A.KILL, A.REPORT)),
@@ -161,6 +171,8 @@ TABLE: dict[tuple[TurnState, TurnInput], tuple[TurnState, tuple[TurnAction, ...]
     (S.SETTLING, I.EXITED): (S.RESTING, (A.FINISH,)),
 
     (S.QUEUED, I.CANCELLED): (S.SETTLING, (A.END,)),
+    (S.QUEUED, I.LEFT): (S.QUEUED, (A.RESTART,)),
+    (S.QUEUED, I.RESTARTED): (S.WAITING, (A.SHOW_SETTLED, A.CHECK_BUDGET)),
     (S.QUEUED, I.AUTH_NEEDED): (S.QUEUED, (A.REPORT,)),
     (S.QUEUED, I.ENDED): (S.WAITING, (A.SHOW_SETTLED, A.CHECK_BUDGET)),
     (S.QUEUED, I.SETTLE_OVER): (S.QUEUED, (A.KILL, A.REPORT)),
@@ -210,6 +222,10 @@ class TurnMachine:
     @property
     def is_closed(self) -> bool:
         return self.state is TurnState.CLOSED
+
+    @property
+    def is_cancelling(self) -> bool:
+        return self.state is TurnState.CANCELLING
 
     @property
     def has_turn(self) -> bool:

@@ -15,7 +15,7 @@ from operable.gate.approvals import Ask
 from operable.host.arm import Message
 from operable.host.session.context import Consequence, Exceeded, SessionContext
 from operable.host.session.registry import timestamp
-from operable.host.session.turn import Turn
+from operable.host.session.turn import Turn, TurnContent
 from operable.host.session.turn_table import TIMERS, TurnAction, TurnInput, TurnTimer
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
@@ -52,6 +52,7 @@ class Turns:
 
     def __init__(self, context: SessionContext) -> None:
         self.turn: Turn | None = None
+        self.content = TurnContent({})
         self.dropped = 0
         self._context = context
         self._message = Message("")  # of `turn`, until it is sent
@@ -73,6 +74,8 @@ class Turns:
             TurnAction.SHOW_SETTLED: self._show_settled,
             TurnAction.SHOW_LATE: self._show_late,
             TurnAction.END: self._end,
+            TurnAction.LET_GO: self._let_go,
+            TurnAction.RESTART: self._restart,
             TurnAction.KILL: self._kill,
             TurnAction.LEAVE: self._leave,
             TurnAction.FINISH: self._finish,
@@ -114,6 +117,10 @@ class Turns:
         else:
             self._close(cause, batch, self._context.gate.tool_lost)
         self._context.commit(batch.shown, batch.then)
+
+    def left(self) -> None:
+        """The agent left after a stop, and can be started again."""
+        self.feed(TurnInput.LEFT, Cause(self._ending or e.CANCELLED))
 
     def heard(self) -> None:
         self._last_heard = self._context.now
@@ -169,6 +176,7 @@ class Turns:
     def _send(self, message: Message) -> None:
         context = self._context
         self.dropped = 0
+        self.content = TurnContent(context.link.opening.quirks)
         context.budget.turn_began()
         context.home.meta.turns += 1
         self.heard()
@@ -205,6 +213,9 @@ class Turns:
         end = cause.end or e.TurnEnd(self._context.id, cause.reason)
         if self._ending is not None:
             end = msgspec.structs.replace(end, reason=self._ending)
+        doubt = self.content.doubt(end)
+        if doubt is not None:
+            batch.shown.append(doubt)
         batch.shown.append(end)
         batch.then.append((self._conclude, end))
 
@@ -248,6 +259,20 @@ class Turns:
         context.home.save(last_output_at=timestamp(), **context.budget.account())
         context.log.sync()
         context.changed()
+
+    def _let_go(self, _cause: Cause, batch: Batch) -> None:
+        batch.then.append((lambda _: self._context.link.let_go(), None))
+
+    def _restart(self, _cause: Cause, batch: Batch) -> None:
+        text = "the agent left after the cancelled turn; it is started again with its session"
+        batch.shown.append(e.Notice("agent_restarted", text, self._context.id))
+        batch.then.append((self._start_again, None))
+
+    def _start_again(self, _: None) -> None:
+        try:
+            self._context.link.restart()
+        except Fail as failure:
+            self.feed(TurnInput.EXITED, Cause(e.ERROR, failure.code.lower(), failure.message))
 
     def _kill(self, cause: Cause, _batch: Batch) -> None:
         code = cause.code or cause.reason

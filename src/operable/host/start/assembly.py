@@ -55,6 +55,7 @@ class Start:
     withheld: Known = field(default_factory=Known, repr=False)  # those that the agent itself must not have
     session_id: str | None = None
     label: str | None = None
+    keep_for: float | None = None
     origin: SessionOrigin = field(default_factory=SessionOrigin)
     mode: str | None = None
     model: str | None = None
@@ -92,6 +93,7 @@ async def start_session(start: Start) -> Session:
             origin.bucket or workspace_slug(start.workspace),
             start.workspace,
             label=start.label,
+            keep_for=start.keep_for,
             agent_slug=origin.agent_slug,
             parent_session_id=origin.parent_session_id,
             depth=origin.depth,

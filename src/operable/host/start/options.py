@@ -37,6 +37,7 @@ class StartOptions:
     limits: Limits = field(default_factory=Limits)
     budget: Mapping[str, float] = field(default_factory=dict)  # turns, tokens, usd, seconds
     label: str | None = None
+    keep_for: float | None = None  # seconds after its end before `operable agent prune` removes its log
     # Where the session comes from, for its meta data: ground, agent, the session that asked for it.
     origin: SessionOrigin = field(default_factory=SessionOrigin)
     history: str = ""  # what was said before, for protocols that take it apart from the first message

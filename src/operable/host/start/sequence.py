@@ -8,6 +8,7 @@ module's business; here is only the order, and what one hands to the next.
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from operable.host.arm import Arm
 from operable.host.http.access import authorization, remote_address
 from operable.host.http.transport import Remote
 from operable.host.launch.doctor import rights
+from operable.host.launch.installer import InstallProgress
 from operable.host.launch.readiness import Launch, ReadyProgram, areadiness
 from operable.host.launch.step import SecretStore
 from operable.host.session.registry import Registry
@@ -60,6 +62,7 @@ from operable.proc.command import PreparedCommand
 from operable.proc.environment import environment, secret_values
 from operable.wire.events import Notice
 
+_FILE_MADE_WITHIN = 15.0
 UNCONFINED = "no sandbox: the agent runs with all your rights"
 
 
@@ -74,6 +77,7 @@ async def begin(loaded: Loaded, options: StartOptions, *, trusted: bool) -> Sess
     check_resume(manifest, arm, wanted)
     check_rules(manifest, arm, wanted)
     registry = Registry(wanted.state)
+    await _gap_before_resume(manifest, wanted, registry)
     known = Known(wanted.given_secrets())
     known.add(*secret_values(chosen.env))
     audit = registry.audit(wanted.workspace, actor=f"agent:{manifest.id}", secrets=known)
@@ -96,6 +100,24 @@ async def begin(loaded: Loaded, options: StartOptions, *, trusted: bool) -> Sess
     except BaseException:
         await asyncio.to_thread(confined.close)
         raise
+
+
+async def _gap_before_resume(manifest: AgentCli, wanted: StartOptions, registry: Registry) -> None:
+    """`resume_gap: minute`: Gemini empties a session that is taken up in the minute in which its file was made."""
+    if wanted.resume is None or quirks_of(manifest).get("resume_gap") != "minute":
+        return
+    started = registry.last_start_of(wanted.resume, wanted.workspace)
+    if started is None:
+        return
+    # Its file is made some seconds after the start that we noted.
+    until = ((started + _FILE_MADE_WITHIN) // 60 + 1) * 60
+    seconds = until - time.time()
+    if 0 < seconds <= 60 + _FILE_MADE_WITHIN:
+        text = (
+            f"{manifest.id} would lose a session that is resumed in its first minute: {seconds:.0f} s to wait"
+        )
+        wanted.report(InstallProgress("resume", text))
+        await asyncio.sleep(seconds)
 
 
 async def _start(
@@ -178,6 +200,8 @@ def _common(
     manifest = loaded.as_(AgentCli)
     session_id = wanted.session_id or new_session_id()
     opening = opening_of(loaded, arm, chosen, wanted, session_id, cwd)
+    if arm.restarts and wanted.resume is not None:
+        opening = replace(opening, used=registry.used_by(wanted.resume, wanted.workspace))
     if elsewhere:
         opening = replace(
             opening, terminal=False
@@ -193,6 +217,7 @@ def _common(
         budget=budget_of(manifest, wanted),
         session_id=session_id,
         label=wanted.label,
+        keep_for=wanted.keep_for,
         origin=wanted.origin,
         mode=wanted.mode,
         model=wanted.model,

@@ -56,6 +56,8 @@ HINTS = (
     "sas",
 )
 # Headers whose values are known to be harmless; any other header is custom, and section 11 hides custom headers.
+# Programs with a password behind an option of one letter: as a reason to look at a text.
+PASSWORD_PROGRAMS = ("mysql", "mariadb", "sshpass", "redis-cli", "mongo", "ldap", "zip -", "7z", " login ")
 SAFE_HEADERS = frozenset(
     (
         "accept accept-charset accept-encoding accept-language accept-ranges age allow cache-control connection"

@@ -17,7 +17,14 @@ from binascii import a2b_base64
 
 from operable.kernel.redact.escapes import LEVELS, mask_literals
 from operable.kernel.redact.names import HINTS as NAME_HINTS
-from operable.kernel.redact.names import MASK, SAFE_HEADERS, contains_any, is_counting_name, is_secret_name
+from operable.kernel.redact.names import (
+    MASK,
+    PASSWORD_PROGRAMS,
+    SAFE_HEADERS,
+    contains_any,
+    is_counting_name,
+    is_secret_name,
+)
 from operable.kernel.redact.plain import is_code, is_message, is_plain, is_reader, is_weak
 from operable.kernel.redact.shapes import HINTS as SHAPE_HINTS
 from operable.kernel.redact.shapes import mask_shapes
@@ -48,10 +55,14 @@ _HEADER_OPTION = re.compile(
 _USER_OPTION = re.compile(
     r"""(?P<head>(?<![\w-])(?:-u|--user|--proxy-user)[= \t]++["']?[^\s:"']++:)(?P<value>[^\s"']++)"""
 )
-# `-pSECRET` of clients of MySQL, `-p SECRET` of sshpass; before it are only words of the same command.
+# `-pSECRET` of clients of MySQL, `-p SECRET` of sshpass and others; before it are only words of the same command.
 _PASSWORD_OPTION = re.compile(
-    r"""(?P<head>\b(?:(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n;|&]{0,200}?[ \t]-p"""
-    r"""|sshpass[ \t]++-p[ \t]*+)["']?)(?P<value>(?<=')[^'\n]++|(?<=")[^"\n]++|[^\s"';|&=[-][^\s"';|&]*+)"""
+    r"""(?P<head>\b(?:(?:mysql|mysqldump|mysqladmin|mariadb|7z[ar]?)\b[^\n;|&]{0,200}?[ \t]-p"""
+    r"""|(?:redis-cli\b[^\n;|&]{0,200}?[ \t]-a|ldap(?:search|add|modify|delete|passwd|whoami)\b[^\n;|&]{0,200}?[ \t]-w"""
+    r"""|(?:un)?zip\b[^\n;|&]{0,200}?[ \t]-P|mongo(?:sh|dump|restore|export|import)?\b[^\n;|&]{0,200}?[ \t]-p"""
+    r"""|(?:docker|podman|buildah|skopeo|registry)[ \t]++login\b[^\n;|&]{0,200}?[ \t]-p)[ \t]*+"""
+    r"""|curl\b[^\n;|&]{0,200}?[ \t]-u[^\s:"'=]++:|sshpass[ \t]++-p[ \t]*+)["']?)"""
+    r"""(?P<value>(?<=')[^'\n]++|(?<=")[^"\n]++|[^\s"';|&=[-][^\s"';|&]*+)"""
 )
 _ELEMENT = re.compile(r"""(?P<head><(?P<name>[\w.:-]++)(?:\s[^<>]*+)?>\s*+)(?P<value>[^<]++)(?=</)""")
 _YAML_BLOCK = re.compile(
@@ -173,7 +184,7 @@ def _mask_named(text: str, lowered: str) -> str:
 
 
 def _has_password_option(text: str) -> bool:
-    return " -p" in text and ("mysql" in text or "mariadb" in text or "sshpass" in text)
+    return contains_any(text, PASSWORD_PROGRAMS) and contains_any(text, (" -p", " -a", " -w", " -P"))
 
 
 def _mask_options(text: str) -> str:
@@ -181,7 +192,7 @@ def _mask_options(text: str) -> str:
     text = _HEADER_OPTION.sub(
         lambda found: _mask_tail(found, found["name"].lower() not in SAFE_HEADERS), text
     )
-    if "-p" in text:
+    if contains_any(text, PASSWORD_PROGRAMS) or "curl" in text:
         text = _PASSWORD_OPTION.sub(lambda found: _mask_tail(found, True), text)
     return _USER_OPTION.sub(lambda found: _mask_tail(found, True), text)
 

@@ -7,6 +7,7 @@ any input. A boolean or null under a secret name stays: `supports_idempotency_ke
 from operable.kernel.redact.names import HINTS as NAME_HINTS
 from operable.kernel.redact.names import (
     MASK,
+    PASSWORD_PROGRAMS,
     SAFE_HEADERS,
     as_seen,
     contains_any,
@@ -31,16 +32,21 @@ _SAFE_VARIABLES = frozenset(
 )
 _HEADER_FLAGS = ("-H", "--header", "--proxy-header")
 _USER_FLAGS = ("-u", "--user", "-U", "--proxy-user")
-_PASSWORD_SWITCH = frozenset(
-    ("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass")
-)  # `-pSECRET`, `-p SECRET`
+# `-pSECRET`, `-p SECRET`
+_PASSWORD_SWITCH = {
+    **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mariadb", "sshpass", "7z", "7za", "7zr"), "-p"),
+    **dict.fromkeys(("mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport"), "-p"),
+    **dict.fromkeys(("ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldapwhoami"), "-w"),
+    **dict.fromkeys(("zip", "unzip"), "-P"),
+    "redis-cli": "-a",
+}
 DEPTH = 100
 """Nesting of JSON values; what is deeper is hidden whole."""
 
 
 _LINES = frozenset(("command", "commands", "cmd", "command_line", "commandLine", "script", "shell_command"))
 _PLACES = ("://", "?", "\\/")  # with a slash: addresses, and paths with a query
-_OPTIONS = ("-H", "-u", "--header", "mysql", "mariadb", "sshpass")
+_OPTIONS = ("-H", "-u", "--header", *PASSWORD_PROGRAMS)
 
 
 def redact_env(env: "Mapping[str, str]") -> dict[str, str]:
@@ -154,8 +160,8 @@ def _word(word: str, program: str) -> tuple[str, str]:
             return word, word
         if word[:2] in ("-H", "-u", "-U") and not word.startswith("--"):
             return word[:2] + _option_value(word[:2], word[2:]), ""
-        if word.startswith("-p") and program in _PASSWORD_SWITCH:
-            return ("-p" + MASK, "") if len(word) > 2 else (word, "--password")
+        if program in _PASSWORD_SWITCH and word.startswith(_PASSWORD_SWITCH[program]):
+            return (word[:2] + MASK, "") if len(word) > 2 else (word, "--password")
         return redact_prose(word), word if is_secret_name(word) else ""
     if equals and value and name.replace(".", "_").replace("-", "_").isidentifier() and is_secret_name(name):
         return f"{name}={MASK}", ""

@@ -1,12 +1,13 @@
 """Limits, truncation marks and cursors that do not agree.
 
 What it does
-    For commands that advertise a limit: sees all items, then asks for one, for all but one, for none and for less than
-    none, and without a limit. The limit must be respected. `truncated` must be true exactly if more exists, also if
-    the tool's own bound left something out. `next_cursor` must be given if cursors are supported. Following cursors
-    to the end must give every item once, in the same order as without a limit. No page may be longer than the
-    limit. A damaged cursor must be refused. Where there is but one item to list, there is nothing to see, and it is
-    untested. A stream without an end must end after one result.
+    For commands that advertise a limit, by a claim or as bounded ones that have the option: sees all items, then asks
+    for one, for all but one, for none and for less than none, which must be refused, and without a limit. The limit
+    must be respected. `truncated` must be true exactly if more exists, also if the tool's own bound left something out.
+    `next_cursor` must be given if cursors are supported. Following cursors to the end must give every item once, in the
+    same order as without a limit. No page may be longer than the limit. A damaged cursor must be refused. Where there
+    is but one item to list, there is nothing to see, and it is untested. A stream without an end must end after one
+    result.
 
 Why is this bad?
     A caller that cannot trust `truncated` either misses data or reads everything always; one that loses items between
@@ -22,6 +23,8 @@ from typing import Any
 from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, Room, Untested
 from operable.lint.evidence import Invocation, Observation, encode
 from operable.lint.example import ENTRY, meta, summary, transcript
+from operable.lint.samples import options_of
+from operable.lint.variants import known_flags
 
 _VOLATILE = ("timestamp", "trace_id", "elapsed_ms")
 _PAGES = 50
@@ -33,8 +36,7 @@ _ODD = ("0", "-1")
 
 def _command(case: Case) -> Iterator[LintFinding]:
     command = case.target
-    limited = command.claims_flag("supports_limit") or command.claims_flag("supports_cursor")
-    if not limited:
+    if not _limited(case):
         if command.name in _LISTING and command.read_only and not command.claims_flag("bounded"):
             yield case.fail(
                 "it lists, and supports neither a limit nor a cursor",
@@ -55,6 +57,14 @@ def _command(case: Case) -> Iterator[LintFinding]:
             yield from _finite(case, room, call)
 
 
+def _limited(case: Case) -> bool:
+    """Whether it advertises a limit: by a claim, or by being bounded and having the option."""
+    command = case.target
+    if command.claims_flag("supports_limit") or command.claims_flag("supports_cursor"):
+        return True
+    return command.claims_flag("bounded") and command.has_stream and "--limit" in known_flags(case)
+
+
 def _finite(case: Case, room: Room, call: Invocation) -> Iterator[LintFinding]:
     whole = _whole(case, room, call)
     items = _items(whole)
@@ -69,6 +79,8 @@ def _finite(case: Case, room: Room, call: Invocation) -> Iterator[LintFinding]:
     if pages:
         yield from _pages(case, room, call, items)
     elif bound is not None:
+        text = f"truncated is true for all of {bound} results, and neither a limit nor a cursor gives more"
+        yield case.fail(text, whole, level="SHOULD")
         raise Untested(
             f"it says that there are more than the {bound} results that it gives at most, and has no cursor to see them: "
             f"let the profile's setup make fewer than {bound}"
@@ -108,7 +120,17 @@ def _limits(
             yield case.fail(f"--limit {len(items)} gives all there is, but truncated is true", exact)
     yield from _silently(case, case.observe(call), items, "without a limit it")
     for odd in _ODD:
-        yield from _silently(case, _run(case, room, call, "--limit", odd), items, f"--limit {odd}")
+        seen = _run(case, room, call, "--limit", odd)
+        if seen.succeeded and odd == "-1" and not _below_zero(case):
+            yield case.fail("--limit -1 is not refused", seen)
+        else:
+            yield from _silently(case, seen, items, f"--limit {odd}")
+
+
+def _below_zero(case: Case) -> bool:
+    """Whether its schema gives a meaning to limits below zero."""
+    least = dict(options_of(case.target.inputs)).get("--limit", {}).get("minimum")
+    return isinstance(least, int) and least < 0
 
 
 def _rest(case: Case, room: Room, call: Invocation, page: Observation) -> list[str]:
@@ -155,6 +177,7 @@ def _pages(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterat
     page = _run(case, room, call, "--limit", size)
     got = _items(page)
     first_cursor = cursor = _cursor(page)
+    met: set[str] = set()
     for _ in range(_PAGES):
         if cursor is None or not _truncated(page):
             break
@@ -166,9 +189,16 @@ def _pages(case: Case, room: Room, call: Invocation, items: list[str]) -> Iterat
             yield case.fail(f"with a cursor, --limit {size} gives {len(_items(page))} results", page)
             return
         got += _items(page)
+        met.add(cursor)
         cursor = _cursor(page)
+        if cursor in met:
+            yield case.fail("a next_cursor comes again: following it never ends", page)
+            return
     else:
         yield case.fail(f"following cursors does not end within {_PAGES} pages", page)
+        return
+    if cursor is not None and _cursor(_run(case, room, call, "--limit", size, "--cursor", cursor)):
+        yield case.fail("there is a next_cursor after the last result: following it never ends", page)
         return
     if len(items) > 1 and got != items and first_cursor is not None:
         yield case.fail(f"page by page there are other results: {_difference(items, got)}", page)

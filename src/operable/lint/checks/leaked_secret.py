@@ -2,10 +2,12 @@
 
 What it does
     Passes values that can be recognised through every option that looks like one for a secret (by its name, or named in
-    the profile), in the sample call, in a dry run and in a call that is refused; through misspelt options, URLs with their
-    query, headers, environment variables and configuration files, and looks for them in stdout and stderr: as they are,
-    URL-encoded, escaped as in JSON, in hexadecimal and in base64. What a command is asked to
-    store as data may come back in its domain events; nothing may come back in framework events or diagnostics.
+    the profile), in the sample call, in a dry run and in a call that is refused; through misspelt options, URLs with
+    their query, headers, environment variables and configuration files, and looks for them in stdout and stderr: as
+    they are, URL-encoded, escaped as in JSON, in hexadecimal and in base64, and eight characters of them in a row. With
+    `--debug`, `--verbose` or `--trace`, where they exist, once more. Words that a parser refuses and repeats on stderr
+    are one piece of advice for the whole tool (SHOULD). What a command is asked to store as data may come back in its
+    domain events; nothing may come back in framework events or diagnostics.
 
 Why is this bad?
     Output ends up in transcripts, logs and prompts, which many more can read than the one who typed the secret.
@@ -14,6 +16,7 @@ Why is this bad?
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -24,11 +27,14 @@ from operable.lint.check import Case, LintCheck, LintFinding, Untested
 from operable.lint.evidence import Invocation, Observation, encode
 from operable.lint.example import error, meta, summary, transcript
 from operable.lint.samples import options_of
-from operable.lint.variants import demand_sample, dry_run
+from operable.lint.variants import demand_sample, dry_run, known_flags
 
 # Not secrets, though a word in their names is one.
 _INNOCENT = ("--idempotency-key", "--confirm", "--sort-key", "--key-only")
-_FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*")
+_DIAGNOSTICS = ("--debug", "--verbose", "--trace")
+# What a refused call was given in words that it does not know.
+_WORDS = ("--no-such-token=…", "--no-such-password …", "the password of a URL")
+_REPEATED = "refused words are repeated on stderr, secrets among them, as many parsers do"
 _HEADER_FLAGS = ("--header", "--headers")
 # Those of section 11.
 _QUERIES = ("token", "access_token", "sig", "code", "key")
@@ -37,9 +43,14 @@ _QUERIES = ("token", "access_token", "sig", "code", "key")
 _ESCAPED = re.compile(r"\\+u00([0-7][0-9a-fA-F])")
 
 
+# So many characters of a secret in a row are more than is needed to recognise it.
+_PART = 8
+
+
 def canary(label: str) -> str:
-    """A value that stands for a secret; the label says which one leaked."""
-    return f"Zq7+{label}+9xKtRwe2V"
+    """A value that stands for a secret; no part of it is in one with another label."""
+    noise = base64.b32encode(hashlib.sha256(label.encode()).digest()).decode()
+    return f"Zq{noise[:3]}+{label}+{noise[3:12].swapcase()}"
 
 
 def _command(case: Case) -> Iterator[LintFinding]:
@@ -47,14 +58,29 @@ def _command(case: Case) -> Iterator[LintFinding]:
     if command.profile.skip is not None or not command.has_stream:
         raise Untested(command.settled(case.lab.observe)[1])
     reported: set[str] = set()
-    for call, secrets, framework_only in (_flags(case), *_planned(case), _misspelt(case), _places(case)):
+    experiments = (_flags(case), *_debugged(case), *_planned(case), _misspelt(case), _places(case))
+    for call, secrets, framework_only in experiments:
         seen = case.observe(call)
-        for label, value in secrets.items():
-            found = _leak(seen, value, framework_only=framework_only)
-            if found is not None and label not in reported:
-                reported.add(label)
-                yield case.fail(f"the secret given in {label} appears {found}", seen, excerpt=found)
+        found = {
+            label: form
+            for label, value in secrets.items()
+            if label not in reported
+            and (form := _leak(seen, value, framework_only=framework_only)) is not None
+        }
+        reported |= found.keys()
+        if found and _repeated(seen, found):
+            yield from case.fail_as_a_whole(_REPEATED, seen, section="11")
+        elif found:
+            # One cause, whatever it was given.
+            form = next(iter(found.values()))
+            yield case.fail(f"the secret given in {', '.join(found)} appears {form}", seen, excerpt=form)
     demand_sample(case)
+
+
+def _repeated(seen: Observation, found: dict[str, str]) -> bool:
+    """Whether a parser says on stderr which words it refuses, as those of many languages do."""
+    words = all(label in _WORDS or label.startswith("`") for label in found)
+    return seen.refused and words and all(form.startswith("on stderr") for form in found.values())
 
 
 _Experiment = tuple[Invocation, dict[str, str], bool]
@@ -85,6 +111,14 @@ def _options(case: Case) -> tuple[dict[str, str], list[str]]:
     return secrets, options
 
 
+def _debugged(case: Case) -> Iterator[_Experiment]:
+    """The same call with more diagnostics (section 16.1): they are also redacted."""
+    known = known_flags(case)
+    for flag in (flag for flag in _DIAGNOSTICS if flag in known):
+        call, secrets, framework_only = _flags(case)
+        yield case.target.with_options(call, flag), secrets, framework_only
+
+
 def _planned(case: Case) -> Iterator[_Experiment]:
     """A plan says what would be done, not with which secrets."""
     secrets, options = _options(case)
@@ -101,7 +135,7 @@ def _misspelt(case: Case) -> _Experiment:
     env = _environment(case)
     secrets, options = _options(case)
     call = case.target.invocation([], *options, f"--no-such-token={joined}", "--no-such-password", apart)
-    secrets |= {"--no-such-token=…": joined, "--no-such-password …": apart}
+    secrets |= dict(zip(_WORDS, (joined, apart), strict=False))
     secrets |= {f"the variable {name}": value for name, value in env.items()}
     return replace(call, env=tuple(env.items())), secrets, False
 
@@ -120,7 +154,7 @@ def _places(case: Case) -> _Experiment:
         (".netrc", f"machine example.invalid login someone password {config}\n"),
     )
     call = replace(case.target.invocation([url]), files=files)
-    secrets = {"the password of a URL": user, "a configuration file": config}
+    secrets = {_WORDS[2]: user, "a configuration file": config}
     secrets |= {f"`{name}` in the query of a URL": value for name, value in queries.items()}
     return call, secrets, True
 
@@ -135,15 +169,8 @@ def _secret_flags(case: Case) -> list[str]:
 
 
 def _known_flags(case: Case) -> list[str]:
-    command = case.target
-    if command.inputs is not None:
-        return [flag for flag, rule in options_of(command.inputs) if rule.get("type") != "boolean"]
-    shown = case.lab.observe(Invocation((*command.words, "--help")))
-    return (
-        list(dict.fromkeys(_FLAG.findall(shown.stdout.decode("utf-8", "replace"))))
-        if shown.status == 0
-        else []
-    )
+    switches = {flag for flag, rule in options_of(case.target.inputs) if rule.get("type") == "boolean"}
+    return [flag for flag in known_flags(case) if flag not in switches]
 
 
 def _environment(case: Case) -> dict[str, str]:
@@ -198,7 +225,8 @@ def leak(text: str, value: str) -> str | None:
         found = needle in text if form.startswith("in base64") else needle.lower() in text.lower()
         if found:
             return form.split(" (")[0]
-    return None
+    parts = (value[start : start + _PART] for start in range(len(value) - _PART + 1))
+    return f"{_PART} characters of it and more" if any(part in text for part in parts) else None
 
 
 CHECK = LintCheck(

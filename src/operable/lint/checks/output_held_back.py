@@ -26,14 +26,15 @@ def _command(case: Case) -> Iterator[LintFinding]:
             seen.signalled is None or seen.first_output < seen.signalled
         )
         if not early:
-            yield case.fail("nothing is written while it runs, only when it is stopped", seen)
+            found = case.fail("nothing is written while it runs, only when it is stopped", seen)
+            yield replace(found, timed=True)
         return
     call = case.sample_invocation() if command.reads_jsonl and command.read_only else None
     if call is None or not call.stdin or "-" not in call.words:
         raise NotApplicable("it ends before anything could be said of the time between its events")
     seen = case.observe(replace(call, hold_stdin=True, signal="SIGTERM", settle=0.3))
     if seen.signalled is not None and (seen.first_output is None or seen.first_output > seen.signalled):
-        yield case.fail("nothing is written before its input ends", seen)
+        yield replace(case.fail("nothing is written before its input ends", seen), timed=True)
 
 
 CHECK = LintCheck(

@@ -2,10 +2,10 @@
 
 What it does
     Runs a mutating command twice in the same room with the same `--idempotency-key`: the second call must succeed, give
-    the same results, also in number, and leave the state as the first one left it. The same key with other arguments
-    must be refused and change nothing; other arguments are those of the profile, or the same ones with more input. What
-    of this could not be seen is reported as untested. A mutating command without an idempotency key is reported
-    (SHOULD).
+    the same results, also in number, and leave the state as the first one left it. Two such calls at the same time must
+    not both do it. The same key with other arguments must be refused and change nothing; other arguments are those of
+    the profile, or the same ones with more input. What of this could not be seen is reported as untested. A mutating
+    command without an idempotency key is reported (SHOULD).
 
 Why is this bad?
     A caller whose connection broke cannot know whether the call arrived. If sending it again may double the effect, it can
@@ -56,6 +56,9 @@ def _command(case: Case) -> Iterator[LintFinding]:
         if other is not None:
             found += _other(case, room, other)
         yield from found
+        if not found:
+            found = [*_at_once(case, call)]
+            yield from found
         demand_visible(case, first)
         if other is None and not found:
             raise Untested(
@@ -86,12 +89,41 @@ def _again(case: Case, room: Room, call: Invocation, first: Observation) -> Iter
         yield case.fail(f"the same call with the same key changes files again: {changes[0]}", second)
 
 
+def _at_once(case: Case, call: Invocation) -> Iterator[LintFinding]:
+    """Two callers with one key at the same time. One of them may be refused; both may not do it."""
+    with case.lab.room() as room:
+        room.furnish(call.beside)
+        before = room.state()
+        pair = room.together(call)
+        after = room.state()
+    case.seen += pair
+    done = [seen for seen in pair if seen.succeeded]
+    if len(done) == 2 and _results(done[0]) != _results(done[1]):
+        text = excerpt(f"{_shown(done[0])} and {_shown(done[1])}")
+        yield case.fail("two calls at once with the same key give different results", done[1], excerpt=text)
+    elif before is not None and after is not None and done and done[0].domain:
+        gained = len(after) - len(before)
+        if gained > len(done[0].domain) and gained > _gained_by_one(case, call):
+            said = f"{gained} more where one call reports {len(done[0].domain)}"
+            yield case.fail(f"two calls at once with the same key take effect twice: {said}", done[0])
+
+
+def _gained_by_one(case: Case, call: Invocation) -> int:
+    """How much one call alone adds to the state: a merge reports one thing and brings several."""
+    with case.lab.room() as room:
+        room.furnish(call.beside)
+        before = room.state()
+        case.seen.append(room.run(call))
+        after = room.state()
+    return len(after) - len(before) if before is not None and after is not None else 0
+
+
 def _other_call(case: Case, call: Invocation) -> Invocation | None:
     """A call that does something else under the same key; None when nothing else is known to work."""
     command = case.target
     arguments = command.profile.other_args
     if arguments is None:
-        generated = from_schema(command.inputs, other=True)
+        generated = from_schema(command.guessed, other=True)
         usable = bool(generated) and command.profile.args is None
         arguments = generated if usable else None
     if arguments is None:

@@ -2,11 +2,11 @@
 
 What it does
     Feeds a command that takes JSONL good lines with a malformed one at the beginning, in the middle and at the end. One
-    more is JSON but not an object, and another last line is cut off, as by a producer that
-    died. Declared fail-fast: it must
-    fail, with a structured error, and a mutating command must have changed nothing. Declared tolerant: it must go on,
-    report one error for the bad line, and not say that all is well. Configurable: both, with `--fail-fast` and
-    `--continue-on-error`. What is not declared is reported.
+    more is JSON but not an object, and another last line is cut off, as by a producer that died. Declared fail-fast: it
+    must fail, with a structured error, and a mutating command must have changed nothing. Declared tolerant: it must go
+    on, report one error for the bad line, and not say that all is well: `ok: true` goes with `partial: true` then.
+    Configurable: both, with `--fail-fast` and `--continue-on-error`. An error says which line it is about (SHOULD).
+    What is not declared is reported.
 
 Why is this bad?
     Half an import is worse than none: the caller cannot send the rest without knowing where it stopped.
@@ -18,9 +18,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from operable.lint.check import Case, LintCheck, LintFinding, NotApplicable, Untested
-from operable.lint.evidence import Invocation, Observation, excerpt
+from operable.lint.evidence import Invocation, Observation, encode, excerpt
 from operable.lint.example import error, meta, summary, transcript
+from operable.lint.variants import known_flags
 
+_GOES_ON = "--continue-on-error"
 _BAD = b'{"broken": \n'
 _NO_OBJECT = b"7\n"
 _PLACES = ("first", "middle", "no object", "last", "cut off at the end")
@@ -45,9 +47,11 @@ def _command(case: Case) -> Iterator[LintFinding]:
         return
     if mode == "configurable":
         yield from _tried(case, call, str(command.claims.get("malformed_input_default", "fail-fast")), ())
-        yield from _tried(case, call, "tolerant", ("--continue-on-error",))
+        yield from _tried(case, call, "tolerant", (_GOES_ON,))
     else:
         yield from _tried(case, call, mode, ())
+        if mode == "fail-fast" and _GOES_ON in known_flags(case):
+            yield from _tried(case, call, "tolerant", (_GOES_ON,))
 
 
 def _tried(case: Case, call: Invocation, mode: str, options: tuple[str, ...]) -> Iterator[LintFinding]:
@@ -63,6 +67,10 @@ def _tried(case: Case, call: Invocation, mode: str, options: tuple[str, ...]) ->
         bad_call = replace(case.target.with_options(call, *options), stdin=stdin)
         seen, changes = case.effect(bad_call)
         problems = _strict(seen, position + 1) if mode == "fail-fast" else _tolerant(case, call, seen)
+        if seen.errors and not _placed(seen, position + 1) and "place" not in reported:
+            reported.add("place")
+            text = f"bad line {place}: the error does not say which line it is (line_number)"
+            yield case.fail(text, seen, level="SHOULD", excerpt=excerpt(encode(seen.errors[0])))
         for message in problems:
             if message not in reported:
                 reported.add(message)
@@ -74,6 +82,14 @@ def _tried(case: Case, call: Invocation, mode: str, options: tuple[str, ...]) ->
             yield case.fail(
                 f"declared fail-fast, bad line {place}: it fails and changes things: {changes[0]}", seen
             )
+
+
+def _placed(seen: Observation, number: int) -> bool:
+    """Whether an error says where, in its field or in its words."""
+    return any(
+        isinstance(error.get("line_number"), int) or str(number) in str(error.get("message"))
+        for error in seen.errors
+    )
 
 
 def _strict(seen: Observation, number: int) -> Iterator[str]:
@@ -100,7 +116,7 @@ def _tolerant(case: Case, call: Invocation, seen: Observation) -> Iterator[str]:
     if len(seen.domain) != expected:
         yield f"it does not go on: {len(seen.domain)} results instead of {expected}"
     summary = seen.summary or {}
-    if summary.get("ok") is True and summary.get("partial") is not True and not summary.get("error_count"):
+    if summary.get("ok") is True and summary.get("partial") is not True:
         yield "the summary says that all is well"
 
 
@@ -111,12 +127,16 @@ CHECK = LintCheck(
     characteristics=("Composable",),
     level="MUST",
     section="12.2",
-    passing=transcript(
-        "import --input-jsonl -  # a malformed line",
-        meta("import"),
-        error("INPUT_JSONL_PARSE_ERROR", "validation"),
-        summary(False),
-        "# exit 65",
+    # First, in the middle, last, and cut off.
+    passing="\n".join(
+        transcript(
+            "import --input-jsonl -  # a malformed line",
+            meta("import"),
+            error("INPUT_JSONL_PARSE_ERROR", "validation", line_number=number),
+            summary(False),
+            "# exit 65",
+        )
+        for number in (1, 2, 3, 3)
     ),
     failing=transcript(
         "import --input-jsonl -  # a malformed line",

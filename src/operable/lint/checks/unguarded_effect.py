@@ -1,14 +1,15 @@
 """Effects that were not confirmed, and plans that are carried out.
 
 What it does
-    Runs a destructive command with its confirmation first, to see that the call works and what it changes; then without,
-    which must be refused and change nothing, also when the call has an idempotency key. Runs `--dry-run` where it is
-    advertised: it must succeed, emit `aoi:plan` events and change nothing, also when the call has its confirmation and
-    an idempotency key. "Nothing" is observed: the files of work dir and HOME by content, the state that the tool
-    reports, and no attempt to reach the network, as the kernel counts them. A connection to a helper that the tool has
-    started itself is none; a name lookup is one, and so is a connection to a port of this machine at which nothing of
-    the tool listens. A wrong `--confirm-count` must be refused, also beside `--confirm`, and where it is advertised it
-    must be an option that exists.
+    Runs a destructive command with its confirmation first, to see that the call works and what it changes; then
+    without, which must be refused and change nothing, also when the call has an idempotency key, and when the
+    confirmation is denied (`--confirm=false`). Runs `--dry-run` where it is advertised: it must succeed, emit
+    `aoi:plan` events where there is something to do, leave nothing in /tmp and change nothing, also when the call has
+    its confirmation and an idempotency key. "Nothing" is observed: the files of work dir and HOME by content, the state
+    that the tool reports, and no attempt to reach the network, as the kernel counts them. A connection to a helper that
+    the tool has started itself is none; a name lookup is one, and so is a connection to a port of this machine at which
+    nothing of the tool listens. A wrong `--confirm-count` must be refused, also beside `--confirm`, and where it is
+    advertised it must be an option that exists.
 
 Why is this bad?
     A model that misunderstands deletes with the same confidence as one that does not. The confirmation is the only point
@@ -73,6 +74,7 @@ def _unconfirmed(case: Case) -> Iterator[LintFinding]:
     if changes:
         yield case.fail(f"without confirmation it changes things: {_shown(changes)}", refused, section="14.3")
     yield from _contacts(case, refused, "without confirmation it tries to reach the network")
+    yield from _denied(case)
     if not changes and case.target.claims_flag("supports_idempotency_key"):
         keyed, changes = case.effect(case.target.with_options(unconfirmed(case), "--idempotency-key", _KEY))
         reported = tuple(change for change in changes if change.where == "state")
@@ -82,6 +84,17 @@ def _unconfirmed(case: Case) -> Iterator[LintFinding]:
             yield case.fail(f"an idempotency key does for a confirmation: {said}", keyed, section="14.3")
     if case.target.claims_flag("supports_confirm_count"):
         yield from _counted(case, len(done.domain))
+
+
+def _denied(case: Case) -> Iterator[LintFinding]:
+    """A confirmation that is denied in so many words is none."""
+    confirm = case.target.confirm
+    if len(confirm) == 1 and confirm[0].startswith("--") and "=" not in confirm[0]:
+        denied = f"{confirm[0]}=false"
+        seen, changes = case.effect(case.target.with_options(unconfirmed(case), denied))
+        if seen.succeeded or changes:
+            said = _shown(changes) or "it reports success"
+            yield case.fail(f"`{denied}` confirms: {said}", seen, section="14.3")
 
 
 def _counted(case: Case, count: int) -> Iterator[LintFinding]:
@@ -110,6 +123,8 @@ def _planned(case: Case) -> Iterator[LintFinding]:
     else:
         yield from _planned_for_good(case)
     yield from _contacts(case, seen, "a dry run tries to reach the network")
+    if seen.litter:
+        yield case.fail(f"a dry run writes to /tmp: {', '.join(seen.litter[:3])}", seen, section="14.2")
     if not seen.succeeded:
         yield case.fail(
             f"a dry run fails with status {seen.status}",
@@ -118,6 +133,11 @@ def _planned(case: Case) -> Iterator[LintFinding]:
             excerpt=excerpt(seen.stdout[-200:]),
         )
     elif not seen.of("aoi:plan") and seen.readable:
+        done, effects = case.effect(case.sample_invocation())
+        if done.succeeded and not effects and not done.domain:
+            raise Untested(
+                "its plan is empty, and so is what it does: let the profile's setup make what it changes"
+            )
         yield case.fail("a dry run emits no aoi:plan event", seen, section="14.2")
     if not changes:
         demand_visible(case, seen)

@@ -2,10 +2,13 @@
 
 What it does
     Calls the tool with an unknown command, and each command with an unknown option, an unknown output format, without a
-    required operand and with a value of the wrong type. Each must exit non-zero, which a crash does not count for, and
-    change nothing. Where it answers with `aoi:error` events, in these and in every other call that was seen, each has
-    `category`, `code`, `message` and `retryable`; the category is a standard one, the code is upper snake case, and
-    `retryable` does not contradict the category. Documented exit codes are kept.
+    required operand and with a value of the wrong type (the limit of its time among them). Each must exit non-zero,
+    which a crash does not count for, and change nothing. Where it answers with `aoi:error` events, in these and in
+    every other call that was seen, each has `category`, `code`, `message` and `retryable`; the category is a standard
+    one, the code is upper snake case, and `retryable` does not contradict the category. Documented exit codes are kept,
+    and others than those of sysexits are documented (SHOULD). An operand that is not UTF-8 crashes nothing and leaves
+    stdout readable. A resource that does not exist (`get`, `update`, `delete`) is an error, `not_found`
+    (SHOULD).
 
 Why is this bad?
     An agent that misspells an option and gets no error believes that the option took effect. One that gets prose
@@ -23,10 +26,22 @@ from operable.kernel.errors import CATEGORIES
 from operable.lint.check import Case, LintCheck, LintFinding, Untested
 from operable.lint.evidence import Invocation, Observation, encode, excerpt
 from operable.lint.example import error, meta, summary, transcript
-from operable.lint.plan import MACHINE
+from operable.lint.plan import DOCUMENTS, MACHINE, CommandPlan
+from operable.lint.samples import flag_of, options_of
 from operable.lint.traces import trace
 from operable.lint.variants import UNKNOWN_COMMAND, misuse, streams
 
+# About one resource by its key (section 16.3).
+_ONE = ("get", "update", "delete")
+# By the format or the type that the schema gives to its name.
+_ABSENT = {
+    "string": "no-such-thing-7f3a",
+    "uuid": "7f3a0000-0000-4000-8000-00000000000f",
+    "integer": "987654321",
+}
+_RAW = b"caf\xe9-\xff\xfe"
+# What needs no documentation: sysexits, a deadline, signals (section 6).
+_KNOWN = (*range(64, 79), 124, *range(129, 160))
 _CODE = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)*")
 # Where the specification gives a plain answer (section 9.1).
 _RETRY = {
@@ -49,6 +64,14 @@ def _tool(case: Case) -> Iterator[LintFinding]:
     seen = case.observe(Invocation((UNKNOWN_COMMAND, *case.plan.machine)))
     yield from _refusal(case, "an unknown command", seen)
     yield from _errors(case, seen, set())
+    timed = next((command for command in case.plan.commands if _has_timeout(command)), None)
+    if timed is not None:
+        call = timed.invocation(timed.profile.args or (), "--timeout", "not-a-number")
+        yield from _refusal(case, f"`{timed.name}` with a --timeout that is not a number", case.observe(call))
+
+
+def _has_timeout(command: CommandPlan) -> bool:
+    return command.profile.skip is None and "--timeout" in dict(options_of(command.inputs))
 
 
 def _command(case: Case) -> Iterator[LintFinding]:
@@ -66,6 +89,62 @@ def _command(case: Case) -> Iterator[LintFinding]:
     reported: set[str] = set()
     for _, seen in streams(case):
         yield from _errors(case, seen, reported)
+    if case.target.name.removeprefix("aoi-") not in DOCUMENTS:
+        yield from _bytes(case, case.observe(replace(case.target.invocation([]), raw=_RAW)))
+    absent = _absent(case.target)
+    if absent is not None:
+        yield from _missing(case, absent, reported)
+
+
+def _bytes(case: Case, seen: Observation) -> Iterator[LintFinding]:
+    """Arguments are bytes: one that is not text may be taken or refused, in due form."""
+    what = "an operand that is not UTF-8"
+    flaws = [line for line in seen.lines if line.flaw is not None]
+    crash = trace(seen.stderr)
+    if seen.ended != "itself" and not case.target.unbounded:
+        yield case.fail(f"{what}: it did not end", seen)
+    elif seen.crashed or crash is not None:
+        said = f" ({crash[0]}): {crash[1]}" if crash else f": status {seen.status}"
+        yield case.fail(f"{what}: it crashed{said}", seen)
+    elif flaws and seen.ended == "itself":
+        text = f"{what}: line {flaws[0].number} of stdout is not an event: {flaws[0].flaw}"
+        yield case.fail(text, seen, excerpt=excerpt(flaws[0].raw))
+
+
+def _absent(command: CommandPlan) -> str | None:
+    """The name of a resource that does not exist, for a command about the one that its only operand names; None where it is
+    another command, or no name is known that its schema allows.
+    """
+    required = (command.inputs or {}).get("required")
+    operands = [name for name in required or () if flag_of(name, _rules(command).get(name)) is None]
+    if command.words[-1:] not in [(verb,) for verb in _ONE] or not len(operands) == 1 == len(required or ()):
+        return None
+    rule = _rules(command).get(operands[0])
+    if not isinstance(rule, dict) or rule.keys() & {"enum", "const", "pattern"}:
+        return None
+    kind = rule.get("format") or rule.get("type")
+    return _ABSENT.get(kind) if isinstance(kind, str) else None
+
+
+def _rules(command: CommandPlan) -> dict[str, Any]:
+    rules = (command.inputs or {}).get("properties")
+    return rules if isinstance(rules, dict) else {}
+
+
+def _missing(case: Case, absent: str, reported: set[str]) -> Iterator[LintFinding]:
+    """A resource that does not exist."""
+    command = case.target
+    extra = command.confirm if command.destructive else ()
+    seen = case.observe(command.invocation([absent], *extra))
+    what = f"`{command.name} {absent}`"
+    yield from _errors(case, seen, reported)
+    if seen.succeeded and not command.destructive and not seen.domain:
+        yield case.fail(f"{what}, which does not exist, is reported as a success", seen)
+    elif seen.crashed or trace(seen.stderr) is not None:
+        yield case.fail(f"{what}, which does not exist: it crashed: status {seen.status}", seen)
+    elif seen.errors and seen.errors[-1].get("category") in ("internal", "usage"):
+        text = f"{what}, which does not exist, is reported as `{seen.errors[-1]['category']}`, not as `not_found`"
+        yield case.fail(text, seen, level="SHOULD", excerpt=excerpt(encode(seen.errors[-1])))
 
 
 def _unknown_format(case: Case) -> Invocation:
@@ -119,10 +198,21 @@ def _flaws(event: dict[str, Any]) -> Iterator[tuple[str, bool]]:
         yield f"retryable is {str(retryable).lower()} for the category `{category}`", False
 
 
+def _relays(case: Case) -> bool:
+    return case.command is not None and case.command.relays
+
+
 def _status(case: Case, seen: Observation, reported: set[str]) -> Iterator[LintFinding]:
     """A documented exit code is kept, where the last error decides it."""
     codes = (case.plan.capabilities or {}).get("exit_codes")
-    if not isinstance(codes, dict) or not seen.errors or seen.ended != "itself" or seen.signalled:
+    if not seen.errors or seen.ended != "itself" or seen.signalled:
+        return
+    documented_codes = codes if isinstance(codes, dict) else {}
+    known = {str(code) for pair in documented_codes.items() for code in pair}
+    if seen.status and seen.status not in _KNOWN and str(seen.status) not in known and not _relays(case):
+        text = f"exit status {seen.status} is not documented in the capabilities (exit_codes), nor one of sysexits"
+        yield from case.fail_as_a_whole(text, seen, section="6")
+    if not isinstance(codes, dict):
         return
     category = seen.errors[-1].get("category")
     documented = codes.get(category) if isinstance(category, str) else None

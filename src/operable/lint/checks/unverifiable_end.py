@@ -2,12 +2,13 @@
 
 What it does
     Looks at the end of the sample call, of refused calls, of dry runs and limited calls, of the sample call with no
-    environment and an empty HOME, where there is nothing to find, and of one without input: a finite command that exits 0
-    has exactly one terminal summary, as its last event, with `ok: true`; so has one that is declared unbounded and ends
-    by itself. A summary with `ok: true` goes with exit status 0 and one with `ok: false` does not; `count`, `error_count`
-    and `warning_count` are what was emitted, and a stream with an error does not say that all is well; `aoi:meta` comes
-    first and once. When the disk is full that stdout goes to, the exit status is not 0. A command that does not end in
-    time and is not declared unbounded hangs.
+    environment and an empty HOME, where there is nothing to find, and of one without input: a finite command that exits
+    0 has exactly one terminal summary, as its last event, with `ok: true`; so has one that is declared unbounded and
+    ends by itself. A summary with `ok: true` goes with exit status 0 and one with `ok: false` does not; it is not
+    `true` over an `aoi:check` that failed as an error; `count`, `error_count` and `warning_count` are what was emitted,
+    and a stream with an error does not say that all is well; `aoi:meta` comes first and once. When the disk is full
+    that stdout goes to, the exit status is not 0. A command that does not end in time and is not declared unbounded
+    hangs.
 
 Why is this bad?
     End of file is all that a consumer gets from a crash. Only a summary that is always there, always last and always
@@ -125,6 +126,9 @@ def _counts(case: Case, seen: Observation, summary: dict[str, Any]) -> Iterator[
     domain, fine = len(seen.domain), summary.get("ok") is True
     checks = seen.of("aoi:check")
     others = len(checks) + len(seen.of("aoi:plan"))
+    for check in checks:
+        if fine and check.get("ok") is False and check.get("severity", "error") == "error":
+            yield f"the check `{check.get('name')}` failed, and summary.ok is true", "MUST"
     count = summary.get("count")
     silent_sink = case.target.claims.get("role") == "sink" and not domain
     wrong = isinstance(count, int) and count not in (domain, domain + others) and not silent_sink

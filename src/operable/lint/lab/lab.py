@@ -6,8 +6,8 @@ as it was. In a sandbox each copy is seen at the same place, so that paths that 
 they would not, and setup is run again each time. So it is where programs run beside the tool in every room, because what
 they keep in memory is not in a file, and where the setup leaves what we may not read.
 
-Equal invocations are run once: `observe` and `effect` remember. Threads may share a lab; what happens in one room is the
-business of `room`.
+Equal invocations are run once: `observe` and `effect` remember; `anew` forgets. Threads may share a lab; what happens
+in one room is the business of `room`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ import stat
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import field
 from typing import Self
 
+from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.lint.check import RoomChange
 from operable.lint.evidence import Invocation, Observation
@@ -32,6 +34,16 @@ from operable.lint.profile import Profile, chooses_output
 # Seconds of silence that are waited for at most.
 PATIENCE = 3.0
 ROOM_FAILED = "ROOM_FAILED"
+
+
+@dataclass
+class Experiments:
+    """What was run, each invocation once: without a comparison of before and after, or with one."""
+
+    seen: dict[tuple[Invocation, bool], tuple[Observation, tuple[RoomChange, ...]]] = field(
+        default_factory=dict
+    )
+    locks: dict[tuple[Invocation, bool], threading.Lock] = field(default_factory=dict)
 
 
 class Laboratory:
@@ -50,8 +62,7 @@ class Laboratory:
         self._state: Invocation | None = None
         self._steadiness = Steadiness()
         self._hopeless: dict[tuple[str, ...], Fail] = {}
-        self._seen: dict[tuple[Invocation, bool], tuple[Observation, tuple[RoomChange, ...]]] = {}
-        self._locks: dict[tuple[Invocation, bool], threading.Lock] = {}
+        self._experiments = Experiments()
         self._lock = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -92,10 +103,13 @@ class Laboratory:
             self._rehearse()
 
     def observe(self, invocation: Invocation) -> Observation:
-        return self._once(invocation, compare=False)[0]
+        return self.once(invocation, self._experiments, compare=False)[0]
 
     def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
-        return self._once(invocation, compare=True)
+        return self.once(invocation, self._experiments, compare=True)
+
+    def anew(self) -> SecondLook:
+        return SecondLook(self, Experiments())
 
     @contextmanager
     def room(self) -> Iterator[LabRoom]:
@@ -139,19 +153,22 @@ class Laboratory:
             self.runs += 1
             self.busy += seen.elapsed
 
-    def _once(self, invocation: Invocation, *, compare: bool) -> tuple[Observation, tuple[RoomChange, ...]]:
-        key = (invocation, compare)
+    def once(
+        self, invocation: Invocation, known: Experiments, *, compare: bool
+    ) -> tuple[Observation, tuple[RoomChange, ...]]:
+        """What came of it, where it is known; else it is run."""
+        key, seen = (invocation, compare), known.seen
         with self._lock:
-            lock = self._locks.setdefault(key, threading.Lock())
+            lock = known.locks.setdefault(key, threading.Lock())
         with lock:
-            if key not in self._seen:
+            if key not in seen:
                 with self.room() as room:
                     if compare:
-                        self._seen[key] = room.effect(invocation)
-                        self._seen.setdefault((invocation, False), self._seen[key])
+                        seen[key] = room.effect(invocation)
+                        seen.setdefault((invocation, False), seen[key])
                     else:
-                        self._seen[key] = room.run(invocation), ()
-            return self._seen[key]
+                        seen[key] = room.run(invocation), ()
+            return seen[key]
 
     def _new_template(self) -> str:
         folder = self._new_folders()
@@ -167,6 +184,34 @@ class Laboratory:
             else:
                 _copy(f"{template}/{name}", f"{folder}/{name}")
         return folder
+
+
+@dataclass
+class SecondLook:
+    """The same laboratory without its memory: everything is run once more."""
+
+    lab: Laboratory
+    known: Experiments
+
+    @property
+    def confined(self) -> str | None:
+        return self.lab.confined
+
+    @property
+    def patience(self) -> float:
+        return self.lab.patience
+
+    def observe(self, invocation: Invocation) -> Observation:
+        return self.lab.once(invocation, self.known, compare=False)[0]
+
+    def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
+        return self.lab.once(invocation, self.known, compare=True)
+
+    def room(self) -> AbstractContextManager[LabRoom]:
+        return self.lab.room()
+
+    def anew(self) -> SecondLook:
+        return self.lab.anew()
 
 
 def _step(words: list[str], machine: tuple[str, ...]) -> Invocation:

@@ -42,6 +42,7 @@ class ProbeFolders:
     inside_home: str
     readable: tuple[str, ...] = ()
     loopback: Loopback | None = None  # the network of the room, when it shares one
+    temporary: str | None = None  # what it sees as /tmp, when that is looked at afterwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +50,9 @@ class LabProbe:
     """How to run one program."""
 
     program: str  # absolute
-    shown: str  # as the user named it
+    shown: str  # as the user named it, for a shell
     sandbox: Sandbox | None
+    first: tuple[str, ...] = ()  # words before those of every call: the script of an interpreter
     env: dict[str, str] = field(default_factory=dict)
     network: bool = False
     timeout: float = 10.0
@@ -63,7 +65,9 @@ class LabProbe:
         """What is started. Behind a `gate` it does not begin before that is opened; only a sandbox has one."""
         if any("\0" in word for word in invocation.words):
             raise Fail("validation", "ARGV_INVALID", "an argument contains a NUL character")
-        words: list[str] = [self.program, *invocation.words]
+        words: list[str] = [self.program, *self.first, *invocation.words]
+        if invocation.raw:
+            words.append(os.fsdecode(invocation.raw))
         if invocation.output != "pipe":
             words = ["/bin/sh", "-c", f'exec "$0" "$@" >{_DEVICES[invocation.output]}', *words]
         setsid = shutil.which("setsid")
@@ -117,6 +121,8 @@ class LabProbe:
 
     def _confinement(self, invocation: Invocation, place: ProbeFolders, gate: int | None) -> Confinement:
         places = {place.inside_work: place.work}
+        if place.temporary is not None:
+            places["/tmp"] = place.temporary  # noqa: S108 - inside
         seen = {path: os.path.realpath(path) for path in place.readable}
         if invocation.bare:
             seen[place.inside_home] = place.home

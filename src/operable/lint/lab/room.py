@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from operable.kernel.errors import Fail
@@ -55,6 +56,15 @@ class Steadiness:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._found: bool | None = None
+        self._first: tuple[tuple[str, ...] | None] | None = None
+        self._asking = threading.Lock()
+
+    def untouched(self, ask: Callable[[], tuple[str, ...] | None]) -> tuple[str, ...] | None:
+        """The state of a room in which nothing was done: asked for once, since all of them are alike."""
+        with self._asking:
+            if self._first is None:
+                self._first = (ask(),)
+            return self._first[0]
 
     @property
     def lacking(self) -> bool:
@@ -97,29 +107,47 @@ class LabRoom:
         self._steadiness = steadiness
         self._ran = ran
         self._companions = Companions(probe, _place(probe, folder), hopeless)
+        self._touched = (
+            setup is not None or probe.sandbox is None
+        )  # else it is as every other room of this tool
 
     def run(self, invocation: Invocation) -> Observation:
         if not invocation.bare:
             self.furnish(invocation.beside)
             # What it takes to see it again.
             invocation = replace(invocation, beside=self._companions.programs)
+        self._touched = self._touched or invocation != self._state
         return self._call(invocation)
+
+    def together(self, invocation: Invocation) -> tuple[Observation, Observation]:
+        """The same call twice at once."""
+        self.furnish(invocation.beside)
+        with ThreadPoolExecutor(2) as pool:
+            first, second = pool.map(self.run, (invocation, invocation))
+        return first, second
 
     def effect(self, invocation: Invocation) -> tuple[Observation, tuple[RoomChange, ...]]:
         if not invocation.bare:
             self.furnish(invocation.beside)
         # Only the call is between the two looks at the files: asking for the state may also leave traces.
-        reported = self.state()
+        reported = self.state() if self._touched else self._steadiness.untouched(self.state)
         before = self._files()
         observation = self.run(invocation)
         after = self._files()
         found = [*changes(before[0], after[0], "work"), *changes(before[1], after[1], "home")]
+        if not found and self._sealed:
+            return observation, ()
         later = self.state()
         if reported is None or later is None or later == reported or not self._steadiness.holds(self.state):
             return observation, tuple(found)
         found += [RoomChange("state", f"lost {item[:120]}") for item in reported if item not in later][:3]
         found += [RoomChange("state", f"gained {item[:120]}") for item in later if item not in reported][:3]
         return observation, tuple(found)
+
+    @property
+    def _sealed(self) -> bool:
+        """Whether a state can only be in the files: no program is beside the tool, and nothing outside is reached."""
+        return self._probe.sandbox is not None and not self._probe.network and not self._companions.programs
 
     def state(self) -> tuple[str, ...] | None:
         if self._state is None or self._steadiness.lacking:
@@ -132,6 +160,8 @@ class LabRoom:
 
     def furnish(self, beside: Sequence[Sequence[str]] = ()) -> None:
         """Start what runs beside the tool, and do what is left of the setup; Fail when either does not work."""
+        # Programs of this call alone: the room is no longer as every other, and its state is asked for anew.
+        self._touched = self._touched or bool(beside)
         self._companions.attend(map(tuple, (*self._profile.tool.beside, *beside)))
         if self._setup is None:
             return
@@ -163,7 +193,12 @@ class LabRoom:
         place = self._companions.place
         if invocation.bare:
             place = _emptied(place, self._folder, confined=self._probe.sandbox is not None)
+        if invocation.litter and self._probe.sandbox is not None:
+            place = replace(place, temporary=tempfile.mkdtemp(prefix="tmp-", dir=self._folder))
         seen = trial.run(self._probe, invocation, place)
+        if place.temporary is not None:
+            seen = replace(seen, litter=_left_in(place))
+            discard(place.temporary)
         if invocation.bare:
             discard(place.home)  # nothing of ours is to make it look touched
         self._companions.demand()
@@ -179,7 +214,7 @@ def _place(probe: LabProbe, folder: str) -> ProbeFolders:
     work, home = f"{folder}/work", f"{folder}/home"
     if probe.sandbox is None:
         return ProbeFolders(work, home, work, home)
-    return ProbeFolders(work, home, f"{_INSIDE}/work", f"{_INSIDE}/home", hidden(probe.program))
+    return ProbeFolders(work, home, f"{_INSIDE}/work", f"{_INSIDE}/home", hidden(probe.program, *probe.first))
 
 
 def _emptied(place: ProbeFolders, folder: str, *, confined: bool) -> ProbeFolders:
@@ -187,6 +222,27 @@ def _emptied(place: ProbeFolders, folder: str, *, confined: bool) -> ProbeFolder
     empty = tempfile.mkdtemp(prefix="empty-", dir=folder)
     os.chmod(empty, 0o500)
     return replace(place, home=empty, inside_home=place.inside_home if confined else empty)
+
+
+# What runtimes keep in /tmp for themselves: performance data of a JVM, compiled code of Node and .NET.
+_OF_RUNTIMES = (
+    "hsperfdata_",
+    "node-compile-cache",
+    "v8-compile-cache",
+    ".dotnet",
+    "clr-debug-pipe",
+    "go-build",
+)
+
+
+def _left_in(place: ProbeFolders) -> tuple[str, ...]:
+    """What a call left in its /tmp, without what runtimes leave there and the places at which folders are mounted."""
+    mounted = {path.split("/")[2] for path in (place.inside_work, *place.readable) if path.count("/") > 1}
+    return tuple(
+        name
+        for name in sorted(os.listdir(place.temporary))
+        if name not in mounted and not name.startswith(_OF_RUNTIMES)
+    )
 
 
 # What is in a folder, by content: to say what a call has changed.

@@ -102,7 +102,8 @@ class Trial:
     @property
     def _looked_at(self) -> bool:
         """Whether it is seen from outside when the signal may come; other streams show it by their own silence."""
-        return bool(self.invocation.room or self.invocation.hold_stdin) and self.probe.sandbox is not None
+        held = self.invocation.hold_stdin and self.invocation.signal
+        return bool(self.invocation.room or held) and self.probe.sandbox is not None
 
     @property
     def _timeout(self) -> float:

@@ -147,7 +147,6 @@ MACHINE = BlaxelMachine
 SANDBOX = remote(
     Cloud(
         name="blaxel",
-        package="blaxel",
         module="blaxel",
         key=("BL_API_KEY",),
         settings=("BL_WORKSPACE", "BL_ENV", "BL_REGION"),

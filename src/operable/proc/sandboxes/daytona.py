@@ -110,7 +110,6 @@ MACHINE = DaytonaMachine
 SANDBOX = remote(
     Cloud(
         name="daytona",
-        package="daytona",
         module="daytona",
         key=("DAYTONA_API_KEY",),
         settings=("DAYTONA_API_URL",),

@@ -97,7 +97,6 @@ MACHINE = E2bMachine
 SANDBOX = remote(
     Cloud(
         name="e2b",
-        package="e2b",
         module="e2b",
         key=("E2B_API_KEY",),
         settings=("E2B_DOMAIN", "E2B_API_URL", "E2B_SANDBOX_URL", "E2B_HTTP_VERSION"),

@@ -106,7 +106,6 @@ MACHINE = ModalMachine
 SANDBOX = remote(
     Cloud(
         name="modal",
-        package="modal",
         module="modal",
         key=("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET"),
         settings=("MODAL_SERVER_URL", "MODAL_ENVIRONMENT"),

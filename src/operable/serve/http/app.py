@@ -17,8 +17,10 @@ from operable.kernel.errors import Fail
 from operable.serve.daemon import Daemon
 from operable.serve.http.access.browser import SECURITY_HEADERS
 from operable.serve.http.access.tokens import SESSION, HttpIdentity
-from operable.serve.http.errors import answer_of, encode_answer, status_of, unexpected
+from operable.serve.http.caller import error_response, identify
+from operable.serve.http.errors import encode_answer, status_of, unexpected
 from operable.serve.http.route import HttpRoute, RouteCall, all_routes, read_body, read_query
+from operable.serve.http.upgrade import answer_upgrade
 
 BODY_TIMEOUT = 30.0  # seconds for the body of a request
 _NO_IDENTITY = HttpIdentity("none", "", frozenset())
@@ -66,7 +68,7 @@ def _endpoint(daemon: Daemon, route: HttpRoute) -> Callable[[Request], Awaitable
 async def _answer(daemon: Daemon, route: HttpRoute, request: Request) -> Any:
     identity = _NO_IDENTITY
     if route.scope != "none":
-        identity = _identify(daemon, request)
+        identity = identify(daemon, request)
         identity.require(route.scope)
         if route.tag not in _BY_WORKSPACE:
             identity.require_workspace(None)
@@ -94,23 +96,6 @@ async def _answer(daemon: Daemon, route: HttpRoute, request: Request) -> Any:
     )
 
 
-def _identify(daemon: Daemon, request: Request) -> HttpIdentity:
-    """Who calls: by the token in the header, else by that in the cookie. Raises Fail authn."""
-    scheme, _, text = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        token: str | None = text.strip()
-    else:
-        token = daemon.names.cookie_token(request.headers)
-    identity = None if token is None else daemon.identify(token)
-    if token is None or identity is None:
-        message = "the request has no token" if token is None else "the token is not valid"
-        hint = "send it as a bearer; `operable serve` names the file that has one"
-        raise Fail("authn", "TOKEN_MISSING" if token is None else "TOKEN_UNKNOWN", message, hint=hint)
-    if scheme.lower() != "bearer":
-        daemon.names.check_cookie_use(request.method, request.headers, token)
-    return identity
-
-
 async def _body(request: Request, limit: int) -> bytes:
     """The body, up to its limit and within its time."""
     declared = request.headers.get("content-length", "0")
@@ -133,18 +118,6 @@ def _too_large(limit: int) -> Fail:
     return Fail("usage", "BODY_TOO_LARGE", f"the body has more than {limit} bytes")
 
 
-def error_response(fail: Fail) -> Response:
-    status = status_of(fail)
-    headers = {"cache-control": "no-store"}
-    if status == 401:
-        headers["www-authenticate"] = "Bearer"
-    if status in (408, 413):
-        headers["connection"] = "close"  # the rest of the body is not read
-    if status == 429:
-        headers["retry-after"] = "1"
-    return Response(encode_answer(answer_of(fail)), status, headers=headers, media_type=_JSON)
-
-
 async def _failed(_: Request, error: Exception) -> Response:
     return error_response(error if isinstance(error, Fail) else unexpected(error, "a request"))
 
@@ -164,8 +137,8 @@ def _protected(daemon: Daemon, app: Any) -> Any:
     """The application behind the check of names, with the security headers on every answer."""
 
     async def protected(scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] != "http":
-            await app(scope, receive, send)
+        if scope["type"] == "websocket":
+            await answer_upgrade(daemon, scope, receive, send)
             return
 
         async def with_headers(message: Any) -> None:

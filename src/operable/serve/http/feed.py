@@ -131,6 +131,13 @@ class FeedReader:
             self._write(data if self.projection is None else frame(self.projection.encode(records)))
             self.position = records[-1].id
 
+    def begin(self) -> None:
+        """The status as it is, whatever of the log is still to come."""
+        if self._status != self._feed.status:
+            self._status = self._feed.status
+            self._write(self._status)
+        self.advance()
+
     def advance(self) -> None:
         """Go on where it is: one piece, then another one when the others have had their turn."""
         if self.done.done() or self._is_full():
@@ -199,15 +206,22 @@ _EMPTY = frame(b"")  # would end the response
 
 
 class Feed:
-    """One log that has readers. `status` is a message that every reader gets when it has everything before it."""
+    """One log that has readers.
 
-    def __init__(self, source: LogSource, projection: Projection) -> None:
+    `status` gives a message about what the log is of, empty if it has none. A reader gets it first, and again when it has
+    changed (`renew`), behind the events before it. The last one comes behind the last event.
+    """
+
+    def __init__(
+        self, source: LogSource, projection: Projection, status: Callable[[], bytes] = lambda: b""
+    ) -> None:
         self.loop = asyncio.get_running_loop()
         self.source = source
         self.projection = projection
         self.readers: set[FeedReader] = set()
         self.last_id = source.last_id
         self.status = b""
+        self._status = status
         self.ended = False
         self._window: deque[tuple[int, bytes]] = deque()  # the number before the first event, and its bytes
         self._window_size = 0
@@ -218,11 +232,18 @@ class Feed:
     ) -> FeedReader:
         reader = FeedReader(self, connection, min(after, self.last_id), projection)
         self.readers.add(reader)
-        reader.advance()
+        self.renew()
+        reader.begin()
         return reader
 
-    def announce(self, status: bytes) -> None:
-        self.status = frame(status)
+    def renew(self) -> None:
+        """Give every reader the status if it is another one."""
+        message = self._status()
+        if not message or (status := frame(message)) == self.status:
+            return
+        while records := self.source.take():  # what was written before it comes before it
+            self._deliver(records)
+        self.status = status
         for reader in list(self.readers):
             if reader.position == self.last_id:
                 reader.advance()
@@ -248,6 +269,7 @@ class Feed:
                 await source.changed()
         while records := source.take():
             self._deliver(records)
+        self.renew()
         self.ended = True
         for reader in list(self.readers):
             reader.advance()
@@ -292,22 +314,29 @@ class Feeds:
         """The logs that have readers."""
         return list(self._feeds)
 
-    def feed(self, name: str, source: Callable[[], LogSource], projection: Projection) -> Feed:
+    def feed(
+        self,
+        name: str,
+        source: Callable[[], LogSource],
+        projection: Projection,
+        status: Callable[[], bytes] = lambda: b"",
+    ) -> Feed:
         """The feed of this name, made if it has none. Raises Fail rate_limited/TOO_MANY_READERS."""
         if self.count >= MOST_READERS:
             message = f"{MOST_READERS} streams are open"
             raise Fail("rate_limited", "TOO_MANY_READERS", message, hint="close one of them")
         feed = self._feeds.get(name)
         if feed is None or feed.ended:
-            feed = self._feeds[name] = Feed(source(), projection)
+            feed = self._feeds[name] = Feed(source(), projection, status)
         if self._timer is None:
             self._timer = feed.loop.call_later(_TICK, self._look)
         return feed
 
-    def announce(self, name: str, status: bytes) -> None:
+    def renew(self, name: str) -> None:
+        """What a log is of may have changed."""
         feed = self._feeds.get(name)
         if feed is not None:
-            feed.announce(status)
+            feed.renew()
 
     def release(self, name: str, reader: FeedReader) -> None:
         """A reader has left; a feed without readers ends."""

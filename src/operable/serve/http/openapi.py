@@ -81,10 +81,16 @@ def _operation(route: HttpRoute, known: dict[int, Any], query: dict[str, Any]) -
     }
     if route.scope == "none":
         operation["security"] = []
+    if route.has_raw_body:
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
     if route.body is not None:
         content = {"application/json": {"schema": known[id(route.body)]}}
         operation["requestBody"] = {"required": True, "content": content}
     return operation
+
+
+def _takes_body(route: HttpRoute) -> bool:
+    return route.body is not None or route.has_raw_body
 
 
 def _path_parameters(route: HttpRoute) -> list[dict[str, Any]]:
@@ -111,7 +117,7 @@ def _responses(route: HttpRoute, known: dict[int, Any]) -> dict[str, Any]:
     for status, meaning in route.other_statuses.items():
         responses[str(status)] = {"description": meaning}
     error = {"application/json": {"schema": known[id(ErrorAnswer)]}}
-    statuses = {status for status in _COMMON if route.body is not None or status not in _WITH_BODY}
+    statuses = {status for status in _COMMON if _takes_body(route) or status not in _WITH_BODY}
     statuses |= set(route.errors) | ({401} if route.scope != "none" else set())
     for status in sorted(statuses):
         meaning = _COMMON.get(status) or _OTHER[status]

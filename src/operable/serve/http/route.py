@@ -14,7 +14,8 @@ import msgspec
 from operable.kernel.catalogue import load, names
 from operable.kernel.errors import Fail
 from operable.serve.daemon import Daemon
-from operable.serve.http.access.tokens import HttpIdentity
+from operable.serve.http.access.tokens import SESSION, HttpIdentity
+from operable.serve.session.view import SessionView
 
 RouteScope = Literal["none", "read", "prompt", "approve", "admin"]
 BODY_LIMIT = 1024 * 1024
@@ -43,6 +44,16 @@ class RouteCall(Generic[Query, Body]):
     headers: Mapping[str, str] = field(default_factory=dict)
     scope: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def session(self) -> SessionView:
+        """The session that the path names. Raises Fail not_found, or authz if the caller may not reach it."""
+        sessions = self.daemon.sessions
+        view = sessions.get(self.path["id"])
+        self.identity.require_workspace(view.workspace_slug)
+        if self.identity.kind == SESSION:
+            sessions.require_reachable(self.identity.name, view.id)
+        return view
+
 
 @dataclass(frozen=True, slots=True)
 class HttpRoute:
@@ -66,6 +77,7 @@ class HttpRoute:
         default_factory=dict
     )  # status without an error -> what it means
     body_limit: int = BODY_LIMIT
+    has_raw_body: bool = False  # `run` gets the bytes as they came
     for_sessions: bool = False  # whether a session of an agent may call it, with its own credential
 
     @property
@@ -89,8 +101,10 @@ def read_query(route: HttpRoute, given: list[tuple[str, str]]) -> msgspec.Struct
         raise Fail("usage", "PARAMETER_INVALID", f"the parameters are not valid: {error}") from error
 
 
-def read_body(route: HttpRoute, data: bytes) -> msgspec.Struct | None:
+def read_body(route: HttpRoute, data: bytes) -> msgspec.Struct | bytes | None:
     """The body of a request. Raises Fail usage/BODY_INVALID."""
+    if route.has_raw_body:
+        return data
     if route.body is None:
         return None
     try:

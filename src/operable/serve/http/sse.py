@@ -5,7 +5,8 @@ Each event of the log is a message of its type, with the number of the event as 
 """
 
 import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -85,8 +86,30 @@ class LineMessages:
         return bytes(out)
 
 
+class StreamPlace:
+    """The place of one stream among those of its token. Who takes the token back ends it."""
+
+    def __init__(self) -> None:
+        self._finish: Callable[[], None] | None = None
+        self._is_over = False
+
+    def hold(self, finish: Callable[[], None]) -> None:
+        """`finish` ends the stream."""
+        self._finish = finish
+        if self._is_over:
+            finish()
+
+    def end(self) -> None:
+        self._is_over = True
+        if self._finish is not None:
+            self._finish()
+
+
 class EventStream:
-    """The response of a stream: an ASGI application that lasts until the log ends or the client leaves."""
+    """The response of a stream: an ASGI application that lasts until the log ends or the client leaves.
+
+    `place` is held as long: what counts the streams of a client.
+    """
 
     def __init__(
         self,
@@ -96,16 +119,23 @@ class EventStream:
         after: int,
         projection: Projection | None = None,
         first: bytes = b"",
+        place: contextlib.AbstractContextManager[StreamPlace] | None = None,
     ) -> None:
+        self._place = place or contextlib.nullcontext(StreamPlace())
         self._feeds, self._name, self._feed = feeds, name, feed
         self._after, self._projection, self._first = after, projection, first
 
     async def __call__(self, scope: Any, _receive: Any, send: Any) -> None:
+        with self._place as place:
+            await self._serve(place, scope, send)
+
+    async def _serve(self, place: StreamPlace, scope: Any, send: Any) -> None:
         connection: StreamConnection = scope[KEY]
         await send({"type": "http.response.start", "status": 200, "headers": _HEADERS})
         if self._first:
             await send({"type": "http.response.body", "body": self._first, "more_body": True})
         reader: FeedReader = self._feed.attach(connection, self._after, self._projection)
+        place.hold(reader.finish)
         try:
             await reader.done
         finally:

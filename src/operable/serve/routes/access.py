@@ -90,7 +90,7 @@ async def login(call: RouteCall[LoginQuery, None]) -> Response:
 
 async def logout(call: RouteCall[NoQuery, None]) -> Response:
     if call.identity.kind == BROWSER:
-        call.daemon.tokens.revoke(call.identity.name)
+        call.daemon.revoke(call.identity.name)
     headers = {"set-cookie": call.daemon.names.set_cookie("", 0), "cache-control": "no-store"}
     return Response(msgspec.json.encode(Done(True)), media_type="application/json", headers=headers)
 
@@ -109,7 +109,7 @@ async def revoke_token(call: RouteCall[NoQuery, None]) -> Done:
     name = call.path["name"]
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,80}", name):
         raise Fail("not_found", "NO_SUCH_TOKEN", "there is no such token", target=name[:80])
-    call.daemon.tokens.revoke(name)
+    call.daemon.revoke(name)
     return Done(True)
 
 

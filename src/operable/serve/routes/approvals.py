@@ -7,7 +7,8 @@ import msgspec
 
 from operable.gate.approvals import Decision
 from operable.gate.call import person
-from operable.serve.attention import ATTENTION, ApprovalView
+from operable.serve.approvals import ApprovalView
+from operable.serve.attention import ATTENTION
 from operable.serve.http.access.tokens import BROWSER, FIRST
 from operable.serve.http.route import HttpRoute, NoQuery, RouteCall
 from operable.serve.http.sse import EventStream, message, read_cursor, require_streaming
@@ -49,14 +50,15 @@ class Hello(msgspec.Struct, frozen=True):
 
 async def list_approvals(call: RouteCall[ApprovalsQuery, None]) -> ApprovalList:
     approvals = call.daemon.approvals
-    found = approvals.waiting() if call.query.state == "waiting" else approvals.answered()
+    found = await approvals.look() if call.query.state == "waiting" else approvals.answered()
     own = call.identity.workspace
     return ApprovalList([view for view in found if own is None or view.workspace == own])
 
 
 async def answer(call: RouteCall[NoQuery, ApprovalAnswer]) -> ApprovalView:
     approvals, given = call.daemon.approvals, call.body
-    call.identity.require_workspace(approvals.find(call.path["id"]).workspace or None)
+    question = approvals.find(call.path["id"], await approvals.look())
+    call.identity.require_workspace(question.workspace or None)
     remember = {"once": "", "session": "call"}.get(given.scope, given.scope)
     is_user = call.identity.kind == BROWSER or call.identity.name == FIRST
     decision = Decision(
@@ -68,8 +70,8 @@ async def answer(call: RouteCall[NoQuery, ApprovalAnswer]) -> ApprovalView:
         remember,
         digest=given.digest,
     )
-    view = approvals.answer(call.path["id"], decision)
-    call.daemon.attention.report("approval", view)
+    view = await approvals.decide(question, decision)
+    call.daemon.attention.report_approval(view)
     return view
 
 
@@ -81,9 +83,11 @@ async def stream_events(call: RouteCall[AttentionQuery, None]) -> EventStream:
     after = daemon.attention.log.last_id if cursor is None else read_cursor(cursor)
     views = await asyncio.to_thread(daemon.sessions.homes.sessions)
     hello = message(
-        "hello", Hello(len(views), len(daemon.approvals.waiting())), after if cursor is None else None
+        "hello", Hello(len(views), len(await daemon.approvals.look())), after if cursor is None else None
     )
-    return EventStream(daemon.feeds, ATTENTION, daemon.attention_feed(), after, None, hello)
+    daemon.require_stream(call.identity.name)
+    place = daemon.stream(call.identity.name)
+    return EventStream(daemon.feeds, ATTENTION, daemon.attention_feed(), after, None, hello, place)
 
 
 ROUTES = (

@@ -2,36 +2,39 @@
 
 import asyncio
 import os
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 import msgspec
 from starlette.responses import StreamingResponse
 
-from operable.gate.call import CallerId, person
 from operable.kernel.errors import Fail
 from operable.offer.action import Action, check_arguments
+from operable.offer.aoi import AoiAdapter
 from operable.offer.gate_call import call_gated, gated_call
-from operable.offer.words import PLAN
-from operable.serve.catalog import Operable, catalog
-from operable.serve.http.access.tokens import BROWSER, SESSION, HttpIdentity
+from operable.offer.words import PLAN, described
+from operable.serve.catalog import Operable, recent_catalog
+from operable.serve.daemon import Daemon
+from operable.serve.http.access.tokens import SESSION
+from operable.serve.http.caller import caller_id
 from operable.serve.http.route import CALL_BODY_LIMIT, HttpRoute, NoQuery, RouteCall
 from operable.serve.http.sse import message
-
-_FRESH = 10.0  # seconds that a listing is kept: finding everything reads many manifests
-_kept: dict[str, tuple[float, list[Operable]]] = {}
+from operable.serve.session.delegation import denied
 
 
 class CatalogQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`q` are words, `kind` one kind of things."""
 
     q: str = ""
-    kind: Literal["tool", "wrap", "app", "agent", "flow"] | None = None
+    kind: Literal["tool", "wrap", "app", "agent", "flow", "mcp"] | None = None
 
 
 class ActionView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """One command of a thing. `inputSchema` is there when one thing is asked for."""
+    """One command of a thing. `inputSchema` is there when one thing is asked for.
+
+    `operands` are the arguments that come behind `--` on the command line, in their order.
+    """
 
     name: str
     summary: str
@@ -39,10 +42,15 @@ class ActionView(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     assurance: str = ""
     dry_run: bool = False
     input_schema: dict[str, Any] | None = None
+    operands: list[str] = []
 
 
 class OperableView(msgspec.Struct, frozen=True, rename="camel"):
-    """One thing. `health` says whether it can be used now, `problem` why not."""
+    """One thing. `health` says whether it can be used now, `problem` why not.
+
+    `start` is there when one agent is asked for that can be started: the JSON Schema of the body of `POST /sessions/agent`,
+    with what the manifest of this agent offers and the caller may choose.
+    """
 
     kind: str
     name: str
@@ -55,6 +63,7 @@ class OperableView(msgspec.Struct, frozen=True, rename="camel"):
     actions: list[ActionView]
     capabilities: list[str]
     problem: str | None = None
+    start: dict[str, Any] | None = None
 
 
 class CatalogList(msgspec.Struct, frozen=True):
@@ -88,7 +97,7 @@ class CallResult(msgspec.Struct, frozen=True):
 
 async def list_catalog(call: RouteCall[CatalogQuery, None]) -> CatalogList:
     words = call.query.q.lower().split()
-    found = [_view(each) for each in await _all(call.query.kind)]
+    found = [_view(each) for each in await recent_catalog(call.query.kind)]
     texts = ((view, f"{view.kind} {view.name} {view.description}".lower()) for view in found)
     return CatalogList([view for view, text in texts if all(word in text for word in words)])
 
@@ -96,10 +105,30 @@ async def list_catalog(call: RouteCall[CatalogQuery, None]) -> CatalogList:
 async def show_operable(call: RouteCall[NoQuery, None]) -> OperableView:
     operable = await _find(call.path["kind"], call.path["name"])
     schemas: dict[str, dict[str, Any]] = {}
-    if operable.adapter is not None:
+    operands: dict[str, list[str]] = {}
+    adapter = operable.adapter
+    if adapter is not None:
         for action in operable.actions:
-            schemas[action.name] = await operable.adapter.input_schema(action)
-    return _view(operable, schemas)
+            schemas[action.name] = await adapter.input_schema(action)
+            if isinstance(adapter, AoiAdapter):
+                operands[action.name] = await adapter.operand_names(action)
+    view = _view(operable, schemas, operands)
+    if operable.kind != "agent" or operable.adapter is None or call.identity.kind == SESSION:
+        return view  # a session starts what its AGENT.md names, and chooses nothing of it
+    start = await asyncio.to_thread(_start_schema, call, operable)
+    return msgspec.structs.replace(view, start=start)
+
+
+def _start_schema(call: RouteCall[NoQuery, None], operable: Operable) -> dict[str, Any]:
+    from operable.manifest.loader import load
+    from operable.serve.session.start_form import start_schema
+
+    return start_schema(
+        load(operable.place, kind="agent-cli", strict=False),
+        operable.name,
+        call.daemon.sessions.workspaces.list(),
+        sandboxes=call.identity.allows("admin"),
+    )
 
 
 async def call_action(call: RouteCall[CallQuery, CallBody]) -> Any:
@@ -113,21 +142,25 @@ async def call_action(call: RouteCall[CallQuery, CallBody]) -> Any:
             f"{operable.name} has no such command",
             target=call.path["action"][:100],
         )
+    if operable.kind == "agent" and call.identity.kind == SESSION:
+        raise denied("a session starts agents with POST /sessions/agent, as its AGENT.md says", operable.name)
     if adapter is None:
         why = operable.problem or operable.health
         raise Fail(
             "conflict", "NOT_CALLABLE", f"{operable.name} cannot be called: {why}", target=operable.name
         )
     arguments = {**call.body.arguments, **({PLAN: True} if call.body.dry_run else {})}
-    check_arguments(f"{operable.name} {action.name}", await adapter.input_schema(action), arguments)
+    action, schema = await described(adapter, action, operable.actions)
+    check_arguments(f"{operable.name} {action.name}", schema, arguments)
     gated = gated_call(
-        _caller(call.identity),
+        caller_id(call.identity),
         kind=operable.kind,
         name=operable.name,
         action=action,
         adapter=adapter,
         arguments=arguments,
         workspace=os.getcwd(),
+        bounds=call.daemon.sessions.bounds(call.identity.name) if call.identity.kind == SESSION else None,
     )
 
     async def run(progress: Callable[[float, float | None, str | None], Awaitable[None]]) -> CallResult:
@@ -143,9 +176,23 @@ async def call_action(call: RouteCall[CallQuery, CallBody]) -> Any:
         )
 
     if call.query.stream:
-        headers = {"cache-control": "no-store"}
-        return StreamingResponse(_streamed(run), media_type="text/event-stream", headers=headers)
+        return _CallStream(call.daemon, call.identity.name, _streamed(run))
     return await run(_quiet)
+
+
+class _CallStream(StreamingResponse):
+    """A call that is followed. It counts among the requests of its token until it ends."""
+
+    def __init__(self, daemon: Daemon, name: str, messages: AsyncIterator[bytes]) -> None:
+        super().__init__(messages, media_type="text/event-stream", headers={"cache-control": "no-store"})
+        self._daemon, self._name = daemon, name
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        self._daemon.enter(self._name)  # the request that began it has left its place this moment
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._daemon.leave(self._name)
 
 
 async def _streamed(run: Callable[[Any], Awaitable[CallResult]]) -> AsyncIterator[bytes]:
@@ -181,27 +228,10 @@ async def _quiet(_done: float, _total: float | None, _text: str | None) -> None:
     """No client wants progress."""
 
 
-def _caller(identity: HttpIdentity) -> CallerId:
-    if identity.kind == BROWSER:
-        return person()
-    return CallerId("session" if identity.kind == SESSION else "http", identity.name)
-
-
-async def _all(kind: str | None) -> list[Operable]:
-    """Everything of this kind, found anew every few seconds."""
-    key, now = kind or "", time.monotonic()
-    known = _kept.get(key)
-    if known is None or now - known[0] > _FRESH:
-        only = () if kind is None else (kind,)
-        found = await asyncio.to_thread(lambda: list(catalog(os.getcwd(), only=only)))
-        known = _kept[key] = now, found
-    return known[1]
-
-
 async def _find(kind: str, name: str) -> Operable:
-    if kind not in ("tool", "wrap", "app", "agent", "flow"):
+    if kind not in ("tool", "wrap", "app", "agent", "flow", "mcp"):
         raise Fail("not_found", "NO_SUCH_OPERABLE", "there is no such kind of things", target=kind[:40])
-    for each in await _all(kind):
+    for each in await recent_catalog(kind):
         if each.name == name:
             return each
     raise Fail(
@@ -209,10 +239,22 @@ async def _find(kind: str, name: str) -> Operable:
     )
 
 
-def _view(operable: Operable, schemas: dict[str, dict[str, Any]] | None = None) -> OperableView:
+def _view(
+    operable: Operable,
+    schemas: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+    operands: Mapping[str, list[str]] = MappingProxyType({}),
+) -> OperableView:
     def shown(action: Action) -> ActionView:
-        schema = None if schemas is None else schemas.get(action.name)
-        return ActionView(action.name, action.summary, action.risk, action.assurance, action.dry_run, schema)
+        name = action.name
+        return ActionView(
+            name,
+            action.summary,
+            action.risk,
+            action.assurance,
+            action.dry_run,
+            schemas.get(name),
+            operands.get(name, []),
+        )
 
     return OperableView(
         operable.kind,
@@ -267,7 +309,7 @@ ROUTES = (
         errors={
             **_NONE,
             400: ("INVALID_ARGUMENTS",),
-            403: ("CALL_DENIED", "CALL_UNANSWERED"),
+            403: ("CALL_DENIED", "CALL_UNANSWERED", "delegation_denied"),
             409: ("NOT_CALLABLE",),
             504: ("TIMEOUT",),
         },

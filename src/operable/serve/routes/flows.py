@@ -1,12 +1,16 @@
 """Flows and runs of the engine: what is applied, how it ran, and requests for runs."""
 
 import asyncio
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
+from operable.engine.store.rows import Definition
+from operable.gate.call_gate import CallAdmission
 from operable.serve import flow_view
+from operable.serve.flow_call import trigger_call
 from operable.serve.flow_view import FlowDetail, FlowSummary, RunDetail, RunView
+from operable.serve.http.caller import caller_id
 from operable.serve.http.route import HttpRoute, NoQuery, RouteCall
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=500)]
@@ -63,13 +67,22 @@ async def show_run(call: RouteCall[NoQuery, None]) -> RunDetail:
 
 
 async def trigger_job(call: RouteCall[NoQuery, Trigger]) -> RunView:
-    job_id, key = call.path["id"], call.body.key
-    return await asyncio.to_thread(lambda: flow_view.trigger_job(flow_view.default_place(), job_id, key))
+    job_id, key, place = call.path["id"], call.body.key, flow_view.default_place()
+    job = await asyncio.to_thread(flow_view.find_job, place, job_id)
+    async with await _admitted(call, job, key) as admission:
+        return await asyncio.to_thread(flow_view.trigger_job, place, job_id, key, admission.call)
 
 
 async def retry_run(call: RouteCall[NoQuery, None]) -> RunView:
-    run_id = call.path["id"]
-    return await asyncio.to_thread(lambda: flow_view.retry_run(flow_view.default_place(), run_id))
+    run_id, place = call.path["id"], flow_view.default_place()
+    job = await asyncio.to_thread(flow_view.find_job_of, place, run_id)
+    async with await _admitted(call, job, None) as admission:
+        return await asyncio.to_thread(flow_view.retry_run, place, run_id, admission.call)
+
+
+async def _admitted(call: RouteCall[Any, Any], job: Definition, key: str | None) -> CallAdmission:
+    """The call `flow/WORKFLOW/TASK/trigger`, as the catalog has it. Raises Fail if a rule or a person refuses it."""
+    return await call.daemon.gate.admit(trigger_call(caller_id(call.identity), job, key))
 
 
 async def cancel_run(call: RouteCall[NoQuery, None]) -> RunView:
@@ -111,7 +124,11 @@ ROUTES = (
         RunView,
         body=Trigger,
         status=201,
-        errors={404: ("JOB_NOT_FOUND",)},
+        errors={
+            403: ("CALL_DENIED", "CALL_UNANSWERED"),
+            404: ("JOB_NOT_FOUND",),
+            409: ("CALL_CHANGED",),
+        },
     ),
     HttpRoute(
         "POST",
@@ -122,7 +139,7 @@ ROUTES = (
         retry_run,
         RunView,
         status=201,
-        errors={**_RUN, 409: ("RUN_STATE_CONFLICT",)},
+        errors={**_RUN, 403: ("CALL_DENIED", "CALL_UNANSWERED"), 409: ("RUN_STATE_CONFLICT", "CALL_CHANGED")},
     ),
     HttpRoute(
         "POST",

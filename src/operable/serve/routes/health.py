@@ -62,7 +62,7 @@ async def metrics(call: RouteCall[NoQuery, None]) -> Response:
     lines += ["# TYPE operable_serve_streams gauge", "# HELP operable_serve_streams Open streams of events."]
     lines += [f"operable_serve_streams {daemon.feeds.count}"]
     lines += ["# TYPE operable_serve_questions gauge", "# HELP operable_serve_questions Questions that wait."]
-    lines += [f"operable_serve_questions {len(daemon.approvals.waiting())}"]
+    lines += [f"operable_serve_questions {len(await daemon.approvals.look())}"]
     lines += [
         "# TYPE operable_serve_answers counter",
         "# HELP operable_serve_answers Answers by route and status.",

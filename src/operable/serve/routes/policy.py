@@ -5,8 +5,10 @@ from typing import Any
 
 import msgspec
 
-from operable.gate.call import CallerId, GatedCall
+from operable.gate.call import CallerId
 from operable.kernel.errors import Fail
+from operable.serve.catalog import kinds, recent_catalog
+from operable.serve.declared_call import declared_call
 from operable.serve.http.route import HttpRoute, NoQuery, RouteCall
 
 
@@ -32,12 +34,14 @@ class PolicyView(msgspec.Struct, frozen=True):
 
 
 class TestedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`effect` and `command` are those of the catalog, unless they are said here."""
+
     caller: str
     kind: str
     name: str
     action: str
     arguments: dict[str, Any] = {}
-    effect: str = "unknown"
+    effect: str | None = None
     command: list[str] = []
 
 
@@ -62,15 +66,17 @@ async def show_policy(call: RouteCall[PolicyQuery, None]) -> PolicyView:
 async def test_policy(call: RouteCall[NoQuery, TestedCall]) -> PolicyDecision:
     body = call.body
     try:
-        gated = GatedCall(
+        found = await recent_catalog(body.kind) if body.kind in kinds() else []
+        gated = declared_call(
+            found,
             CallerId.parse(body.caller),
             body.kind,
             body.name,
             body.action,
             body.arguments,
-            body.effect,
-            os.getcwd(),
-            tuple(body.command),
+            workspace=os.getcwd(),
+            effect=body.effect,
+            line=tuple(body.command),
         )
     except ValueError as error:
         raise Fail("usage", "BODY_INVALID", str(error)) from error

@@ -11,9 +11,9 @@ from operable.kernel.errors import Fail
 from operable.serve.daemon import last_id
 from operable.serve.http.access.tokens import SESSION
 from operable.serve.http.route import HttpRoute, NoQuery, RouteCall
-from operable.serve.http.sse import EventStream, LineMessages, message, read_cursor, require_streaming
+from operable.serve.http.sse import EventStream, LineMessages, read_cursor, require_streaming
 from operable.serve.session.delegation import SessionTree
-from operable.serve.session.spawn import SpawnRequest
+from operable.serve.session.spawn import Label, SpawnRequest
 from operable.serve.session.view import SessionView
 
 Count = Annotated[int, msgspec.Meta(ge=1, le=1000)]
@@ -68,13 +68,6 @@ class StreamQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     after: str | None = None
 
 
-class StatusEvent(msgspec.Struct, frozen=True):
-    """The message `status` of a stream."""
-
-    status: str
-    state: str
-
-
 class SessionDone(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """`queued` is the id of a prompt that waits, `wasBusy` whether a turn was interrupted."""
 
@@ -93,7 +86,7 @@ class PromptBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SessionChange(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    label: str | None = None
+    label: Label | None = None
     pinned: bool | None = None
 
 
@@ -101,16 +94,6 @@ class ForgetQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What becomes of its git worktree."""
 
     worktree: Literal["clean", "keep", "discard"] = "clean"
-
-
-def _session(call: RouteCall[Any, Any]) -> SessionView:
-    """The session that the path names, if the caller may reach it."""
-    sessions = call.daemon.sessions
-    view = sessions.get(call.path["id"])
-    call.identity.require_workspace(view.workspace_slug)
-    if call.identity.kind == SESSION:
-        sessions.require_reachable(call.identity.name, view.id)
-    return view
 
 
 async def list_sessions(call: RouteCall[SessionsQuery, None]) -> SessionList:
@@ -149,52 +132,56 @@ async def spawn(call: RouteCall[NoQuery, SpawnRequest]) -> SessionView:
 
 
 async def show_session(call: RouteCall[NoQuery, None]) -> SessionView:
-    return _session(call)
+    return call.session
 
 
 async def forget(call: RouteCall[ForgetQuery, None]) -> SessionDone:
-    view = _session(call)
+    view = call.session
     await call.daemon.sessions.forget(view.id, worktree=call.query.worktree)
     return SessionDone(True, view.id)
 
 
 async def change(call: RouteCall[NoQuery, SessionChange]) -> SessionView:
-    return call.daemon.sessions.change(_session(call).id, label=call.body.label, pinned=call.body.pinned)
+    return call.daemon.sessions.change(call.session.id, label=call.body.label, pinned=call.body.pinned)
 
 
 async def prompt(call: RouteCall[NoQuery, PromptBody]) -> SessionDone:
     body = call.body
     receipt = await call.daemon.sessions.prompt(
-        _session(call).id, body.prompt, interrupt=body.interrupt, queue=body.queue, by=call.identity.name
+        call.session.id,
+        body.prompt,
+        interrupt=body.interrupt,
+        queue=body.queue,
+        by=call.identity.name,
     )
     return SessionDone(True, receipt.id, receipt.queued)
 
 
 async def interrupt(call: RouteCall[NoQuery, None]) -> SessionDone:
-    view = _session(call)
+    view = call.session
     return SessionDone(True, view.id, was_busy=await call.daemon.sessions.interrupt(view.id))
 
 
 async def kill(call: RouteCall[NoQuery, None]) -> SessionDone:
-    view = _session(call)
+    view = call.session
     await call.daemon.sessions.kill(view.id)
     return SessionDone(True, view.id)
 
 
 async def resume(call: RouteCall[NoQuery, None]) -> SessionView:
-    return await call.daemon.sessions.resume(_session(call).id)
+    return await call.daemon.sessions.resume(call.session.id)
 
 
 async def fork(call: RouteCall[NoQuery, None]) -> SessionView:
-    return await call.daemon.sessions.fork(_session(call).id)
+    return await call.daemon.sessions.fork(call.session.id)
 
 
 async def show_tree(call: RouteCall[NoQuery, None]) -> SessionTree:
-    return call.daemon.sessions.tree(_session(call).id)
+    return call.daemon.sessions.tree(call.session.id)
 
 
 async def list_events(call: RouteCall[EventsQuery, None]) -> EventPage:
-    folder = call.daemon.sessions.homes.session(_session(call).id).folder
+    folder = call.daemon.sessions.homes.session(call.session.id).folder
     after = call.query.after
     if call.query.last is not None:
         after = max(0, last_id(folder) - call.query.last)
@@ -211,14 +198,15 @@ async def list_events(call: RouteCall[EventsQuery, None]) -> EventPage:
 
 async def stream_session(call: RouteCall[StreamQuery, None]) -> Any:
     require_streaming(call.scope)
-    view, daemon = _session(call), call.daemon
+    view, daemon = call.session, call.daemon
     cursor = call.headers.get("last-event-id") or call.query.after or "0"
     lines = None if call.query.typed else LineMessages(cursor)
     after = read_cursor(cursor) if lines is None else lines.after
     if view.status not in ALIVE and after >= last_id(daemon.sessions.homes.session(view.id).folder) > 0:
         return Response(status_code=204)  # a browser does not come back after this
-    first = message("status", StatusEvent(view.status, view.state))
-    return EventStream(daemon.feeds, view.id, daemon.feed_of(view.id), after, lines, first)
+    daemon.require_stream(call.identity.name)
+    place = daemon.stream(call.identity.name)
+    return EventStream(daemon.feeds, view.id, daemon.feed_of(view.id), after, lines, place=place)
 
 
 _NONE = {404: ("NO_SUCH_SESSION",)}
@@ -228,15 +216,18 @@ _SPAWN = {
     403: ("delegation_denied", "cwd_outside_parent", "max_depth_exceeded", "child_quota_exceeded"),
     404: ("WORKSPACE_NOT_FOUND",),
     409: ("SESSION_EXISTS",),
-    501: ("AGENT_NOT_INSTALLED",),
+    501: ("install_failed",),
     504: ("HANDSHAKE_TIMEOUT",),
 }
+
+_NOT_RESUMABLE = ("CONTINUATION_UNSUPPORTED", "NOT_RESUMABLE")
 
 
 def _route(
     method: str, path: str, name: str, summary: str, scope: Any, run: Any, result: Any = None, **more: Any
 ) -> HttpRoute:
-    return HttpRoute(method, path, name, summary, scope, run, result, for_sessions=True, **more)
+    """Of a session also with its own credential, unless `more` says otherwise."""
+    return HttpRoute(method, path, name, summary, scope, run, result, **{"for_sessions": True, **more})
 
 
 ROUTES = (
@@ -275,6 +266,7 @@ ROUTES = (
         SessionDone,
         query=ForgetQuery,
         errors={**_NONE, 409: ("SESSION_RUNNING", "WORKTREE_CHANGED")},
+        for_sessions=False,
     ),
     _route(
         "PATCH",
@@ -312,11 +304,11 @@ ROUTES = (
         "POST",
         "/sessions/{id}/kill",
         "killSession",
-        "End a session, and those that it started.",
+        "End a session, and those that it started. One that has ended stays as it is.",
         "prompt",
         kill,
         SessionDone,
-        errors=_GONE,
+        errors={**_NONE, 409: ("SESSION_ELSEWHERE",)},
     ),
     _route(
         "POST",
@@ -327,7 +319,8 @@ ROUTES = (
         resume,
         SessionView,
         status=201,
-        errors={**_SPAWN, 409: ("SESSION_RUNNING",)},
+        errors={**_SPAWN, 400: (*_SPAWN[400], *_NOT_RESUMABLE), 409: ("SESSION_RUNNING",)},
+        for_sessions=False,
     ),
     _route(
         "POST",
@@ -338,7 +331,8 @@ ROUTES = (
         fork,
         SessionView,
         status=201,
-        errors={**_SPAWN, 409: ("NOT_RESUMABLE",)},
+        errors={**_SPAWN, 400: (*_SPAWN[400], *_NOT_RESUMABLE)},
+        for_sessions=False,
     ),
     _route(
         "GET",

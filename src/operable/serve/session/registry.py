@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import Any, Final, Literal, NamedTuple
 
 from operable.gate.approvals import Ask, Decision, answer_ask, pending_asks
+from operable.gate.call import SessionBounds
 from operable.gate.policy.rules import Policy
 from operable.host.session.link import check_message
 from operable.host.session.log import SessionLog
@@ -38,7 +39,7 @@ from operable.serve.session.delegation import (
 from operable.serve.session.prompt_queue import QueuedPrompt, queued_prompts
 from operable.serve.session.spawn import SpawnRequest
 from operable.serve.session.starter import LiveSession, SessionStarter
-from operable.serve.session.view import Glances, SessionView, matches, view_of
+from operable.serve.session.view import Glances, SessionView, StatusEvent, matches, state_of, view_of
 from operable.serve.session.workspaces import (
     DEFAULT,
     WorkspaceList,
@@ -201,11 +202,25 @@ class SessionRegistry:
         """The session that a token belongs to, if it lives; None for any other text."""
         return self._starter.tokens.get(starts.token_hash(token))
 
+    def bounds(self, session_id: str) -> SessionBounds:
+        """What calls of a session are held to, from its start on. Fail conflict/SESSION_ENDED."""
+        return self._starter.bounds_of(session_id)
+
     # --- looking
 
     def get(self, session_id: str) -> SessionView:
         """Fail not_found/NO_SUCH_SESSION."""
         return self._view(self._home(session_id))
+
+    def status(self, session_id: str) -> StatusEvent:
+        """Status and state; of a session that runs here they are known without a look at its files."""
+        live = self._live.get(session_id)
+        if live is None:
+            view = self.get(session_id)
+            return StatusEvent(view.status, view.state)
+        session, meta = live.session, live.session.home.meta
+        state = state_of(meta, questions=len(session.asks), is_working=session.running)
+        return StatusEvent(meta.status, state)
 
     def list(
         self,
@@ -459,7 +474,7 @@ class SessionRegistry:
         live = self._live.get(session_id)
         if live is not None and live.session.status not in ALIVE:
             del self._live[session_id]
-            self._starter.tokens.pop(live.token_hash, None)
+            self._starter.forget(live.token_hash)
             self._prune(live.ground.bucket)
         elif live is not None:
             self._soon(session_id)

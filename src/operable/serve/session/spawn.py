@@ -14,7 +14,7 @@ import re
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
@@ -25,11 +25,14 @@ from operable.host.agent_cli import AgentCliHandle, define_agent_cli
 from operable.host.launch.discover import Discovery
 from operable.host.launch.ledger import Ledger
 from operable.host.launch.places import Places, user_agents
+from operable.host.start.choices import limits_of
 from operable.host.start.options import StartOptions
-from operable.host.start.placement import choose_sandbox, is_unconfined, kept_home, sandbox_of
+from operable.host.start.placement import NONE, choose_sandbox, is_unconfined, kept_home, sandbox_of
 from operable.kernel.errors import Fail
 from operable.manifest.kinds.agent import AgentBinding
 from operable.manifest.loader import load
+from operable.manifest.patches import spawn_for, strategy_for
+from operable.proc.sandbox.confinement import sandbox
 from operable.serve.session.delegation import denied
 from operable.state.paths import policy_path
 
@@ -39,9 +42,17 @@ _AGENT_FILE = "AGENT.md"
 _SESSION_CALLER = "session:"
 _AGENT_SLUG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _REQUEST_FILE = "spawn.json"
+# Seconds that a question waits where the policy file does not say: people look at an inbox, they do not sit at a prompt.
+ASK_TIMEOUT: Final = 24 * 3600.0
+
+# Seconds that a session without a turn keeps its process at least: people come back to it. A message resumes an ended one.
+IDLE: Final = 3600.0
 
 FindAdapter = Callable[[str, str], AgentCliHandle]
 """(name, workspace) -> an agent that may be acted on."""
+
+
+Label = Annotated[str, msgspec.Meta(max_length=200, description="A name for people.")]
 
 
 class SpawnRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -52,14 +63,16 @@ class SpawnRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     ground: str | None = None
     cwd: str | None = None  # deprecated by AIP-46; root spawns only
     prompt: str | None = None
-    label: str | None = None
+    label: Label | None = None
     mode: str | None = None
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     model: str | None = None
     sandbox: str | None = None
     worktree: bool | str = False  # True, or the name of its branch
     policy: str | None = None  # the path of a policy file; a caller who may name one decides what is allowed
-    recover: str = ""  # native-resume or transcript: what a restarted daemon does with it; empty: nothing
+    recover: Literal["", "native-resume", "transcript"] = (
+        ""  # what a restarted daemon does with it; empty: nothing
+    )
 
 
 def find_adapter(name: str, workspace: str) -> AgentCliHandle:
@@ -96,17 +109,27 @@ def load_agent(slug: str) -> AgentBinding:
 
 
 def user_rules() -> Policy:
-    """The rules of the user's policy file for sessions. What no rule decides is asked about: a daemon has people.
+    """The rules for the sessions of a daemon."""
+    return rules_for(_SESSION_CALLER)
+
+
+def rules_for(caller: str) -> Policy:
+    """The rules of the user's policy file for sessions of a caller. What no rule decides is asked about: there are people,
+    who may come back tomorrow.
 
     Fail not_found/POLICY_NOT_FOUND or validation/POLICY_INVALID: nothing starts under rules that cannot be read.
     """
     path = policy_path()
     if path is None:
-        return Policy(default=ASK)
+        return _patient(Policy(default=ASK))
     tables = load_tables(path)
-    rules = tables.policy_for(_SESSION_CALLER)
-    says_default = any(table.default is not None for table in tables.for_caller(_SESSION_CALLER))
-    return rules if says_default else replace(rules, default=ASK)
+    rules = tables.policy_for(caller)
+    says_default = any(table.default is not None for table in tables.for_caller(caller))
+    return _patient(rules if says_default else replace(rules, default=ASK))
+
+
+def _patient(rules: Policy) -> Policy:
+    return rules if rules.ask_timeout is not None else replace(rules, ask_timeout=ASK_TIMEOUT)
 
 
 def root_options(request: SpawnRequest, workspace: str, rules: Policy) -> StartOptions:
@@ -116,7 +139,7 @@ def root_options(request: SpawnRequest, workspace: str, rules: Policy) -> StartO
             raise Fail(
                 "usage", "POLICY_NOT_ABSOLUTE", "name the policy file by its absolute path", target="policy"
             )
-        rules = load_policy(request.policy)
+        rules = _patient(load_policy(request.policy))
     return StartOptions(
         workspace=workspace,
         mode=request.mode,
@@ -132,7 +155,7 @@ def nested_options(request: SpawnRequest, workspace: str, parent: StartOptions) 
     """What a nested spawn gets: the rules, the sandbox and the hosts of its parent. Fail authz/DELEGATION_DENIED."""
     chosen = [
         name
-        for name in ("mode", "model", "options", "sandbox", "policy", "worktree")
+        for name in ("mode", "model", "options", "sandbox", "policy", "worktree", "recover")
         if getattr(request, name)
     ]
     if chosen:
@@ -170,12 +193,40 @@ def adapter_of(request: SpawnRequest, binding: AgentBinding | None, *, nested: b
     return named
 
 
+def check_choices(handle: AgentCliHandle, options: StartOptions, recover: str) -> None:
+    """Raises Fail for what the manifest or this program does not offer. Nothing has been made for the session yet."""
+    spawn_for(handle.manifest, mode=options.mode, options=options.options, model=options.model)
+    if recover:
+        strategy_for(handle.manifest, recover)
+    if options.sandbox is not None and options.sandbox != NONE:
+        try:
+            sandbox(options.sandbox)
+        except Fail as problem:
+            message = f"there is no sandbox {options.sandbox[:80]!r}"
+            raise Fail(
+                "usage", "SANDBOX_PROVIDER_UNKNOWN", message, target="sandbox", hint=problem.hint
+            ) from problem
+
+
 def with_home(handle: AgentCliHandle, options: StartOptions) -> StartOptions:
     """A confined agent keeps a home of its own for each workspace, as `operable agent prompt` gives it."""
-    chosen = choose_sandbox(handle.loaded, options.sandbox, options.egress, options.workspace)
-    if is_unconfined(sandbox_of(chosen).provider):
+    if not is_confined(handle, options):
         return options
     return replace(options, home=kept_home(handle.id, options.workspace))
+
+
+def with_patience(handle: AgentCliHandle, options: StartOptions) -> StartOptions:
+    """An unused session ends after an hour, or later if its manifest says so: the manifest's time is for one terminal."""
+    idle = limits_of(handle.manifest, options).idle
+    if options.limits.idle is not None or idle is None:
+        return options
+    return replace(options, limits=replace(options.limits, idle=max(idle, IDLE)))
+
+
+def is_confined(handle: AgentCliHandle, options: StartOptions) -> bool:
+    """Whether it starts in a sandbox."""
+    chosen = choose_sandbox(handle.loaded, options.sandbox, options.egress, options.workspace)
+    return not is_unconfined(sandbox_of(chosen).provider)
 
 
 def new_token() -> tuple[str, str]:
@@ -190,14 +241,14 @@ def token_hash(token: str) -> str:
 
 def keep_request(folder: str, request: SpawnRequest) -> None:
     """Beside the session, for a resume: everything that was asked for but the prompt, which the log has."""
-    from operable.state.atomic import write_whole
+    from operable.state.atomic import advise, write_whole
 
     data = msgspec.json.encode(msgspec.structs.replace(request, prompt=None))
     try:
         write_whole(os.path.join(folder, _REQUEST_FILE), data, durable=False)
     except OSError as error:
         message = f"the request cannot be kept: {error.strerror}"
-        raise Fail("io", "STATE_UNWRITABLE", message, target=folder) from error
+        raise Fail("io", "STATE_UNWRITABLE", message, target=folder, hint=advise(error)) from error
 
 
 def kept_request(folder: str) -> SpawnRequest | None:

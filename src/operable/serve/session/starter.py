@@ -11,6 +11,7 @@ from dataclasses import field, replace
 
 import msgspec
 
+from operable.gate.call import SessionBounds
 from operable.gate.policy.rules import Policy
 from operable.host.agent_cli import AgentCliHandle
 from operable.host.session.registry import Registry, SessionOrigin
@@ -18,7 +19,9 @@ from operable.host.session.session import Session
 from operable.host.session.transcript import Said
 from operable.host.start.assembly import new_session_id
 from operable.host.start.options import StartOptions
+from operable.host.start.project import configured
 from operable.kernel.data_class import dataclass
+from operable.kernel.errors import Fail
 from operable.manifest.kinds.agent import AgentBinding
 from operable.serve.session import spawn as starts
 from operable.serve.session.continuation import NATIVE, Predecessor
@@ -26,14 +29,15 @@ from operable.serve.session.ground import Ground, nested_ground, root_ground
 from operable.serve.session.prompt_queue import PromptQueue
 from operable.serve.session.spawn import SpawnRequest
 from operable.serve.session.workspaces import Workspaces
-from operable.serve.session.worktree import Worktree, make_worktree, remove_worktree
+from operable.serve.session.worktree import Worktree, make_worktree, undo_worktree
 
 
 @dataclass(slots=True)
 class LiveSession:
-    """A session of this process, with what the gate and the queue need."""
+    """A session of this process, with what the gate and the queue need. `request` is what a resume starts it with."""
 
     session: Session
+    request: SpawnRequest
     queue: PromptQueue
     options: StartOptions
     ground: Ground
@@ -45,7 +49,9 @@ class LiveSession:
 
 @dataclass(slots=True)
 class SessionStarter:
-    """What starts share. `tokens` has the hash of each credential and the session that it belongs to."""
+    """What starts share. `tokens` has the hash of each credential and the session that it belongs to; `_bounds`, by
+    session, what calls with it are held to.
+    """
 
     homes: Registry
     workspaces: Workspaces
@@ -54,6 +60,7 @@ class SessionStarter:
     here: str
     url: str = ""
     tokens: dict[str, str] = field(default_factory=dict)
+    _bounds: dict[str, SessionBounds] = field(default_factory=dict)
 
     @property
     def _worktrees(self) -> str:
@@ -68,6 +75,9 @@ class SessionStarter:
         else:
             ground = nested_ground(known, ground=request.ground, cwd=request.cwd, parent=parent.ground)
             chosen = starts.nested_options(request, ground.path, parent.options)
+            # A resume has no parent to ask: it gets the confinement and the rules that the parent has now.
+            own = parent.request
+            request = msgspec.structs.replace(request, sandbox=own.sandbox, policy=own.policy)
         origin = SessionOrigin(
             bucket=ground.bucket,
             ground=ground.ref,
@@ -79,7 +89,13 @@ class SessionStarter:
         adapter = starts.adapter_of(request, binding, nested=parent is not None)
         session_id = new_session_id()
         handle = self.find_adapter(adapter, ground.path)
-        tree = None
+        if parent is None:  # a nested session has what its parent has
+            chosen, notes = configured(
+                chosen, handle.id, handle.manifest.protocol, os.environ, named=bool(request.policy)
+            )
+            ground = ground._replace(warnings=(*ground.warnings, *notes))
+        starts.check_choices(handle, starts.bound_options(chosen, binding), request.recover)
+        tree, folder = None, ground.path
         if request.worktree:
             tree = await asyncio.to_thread(
                 make_worktree, ground.path, self._worktrees, session_id, request.worktree
@@ -89,12 +105,12 @@ class SessionStarter:
             chosen = replace(chosen, workspace=tree.cwd)
         options = replace(starts.bound_options(chosen, binding), session_id=session_id, origin=origin)
         try:
-            live = await self._start(handle, options, ground, binding)
+            live = await self._start(handle, options, ground, binding, request)
         except BaseException:
             if tree is not None:
-                await asyncio.to_thread(remove_worktree, tree.path)
+                await asyncio.to_thread(undo_worktree, tree, folder)
             raise
-        starts.keep_request(live.session.home.folder, request)
+        await self._keep(live)
         return live
 
     async def go_on(self, before: Predecessor) -> LiveSession:
@@ -105,8 +121,12 @@ class SessionStarter:
         binding = None if request.agent is None else starts.load_agent(request.agent)
         handle = self.find_adapter(starts.adapter_of(request, binding, nested=False), ground.path)
         strategy = before.strategy(handle.manifest)
+        chosen = starts.root_options(request, ground.path, self.policy())
+        chosen, _ = configured(
+            chosen, handle.id, handle.manifest.protocol, os.environ, named=bool(request.policy)
+        )
         options = replace(
-            starts.bound_options(starts.root_options(request, ground.path, self.policy()), binding),
+            starts.bound_options(chosen, binding),
             session_id=new_session_id(),
             continuation=strategy,
             resume=meta.agent_session_id if strategy == NATIVE else None,
@@ -121,8 +141,8 @@ class SessionStarter:
                 continues=meta.id,
             ),
         )
-        live = await self._start(handle, options, ground, binding)
-        starts.keep_request(live.session.home.folder, request)
+        live = await self._start(handle, options, ground, binding, request)
+        await self._keep(live)
         if strategy != NATIVE:
             live.history = await asyncio.to_thread(before.history)
         if before.waiting:
@@ -131,20 +151,51 @@ class SessionStarter:
             PromptQueue(before.home.folder).clear()
         return live
 
+    async def _keep(self, live: LiveSession) -> None:
+        """Keep what was asked for. A session that could not be resumed as it was started is ended again."""
+        try:
+            starts.keep_request(live.session.home.folder, live.request)
+        except Fail:
+            self.forget(live.token_hash)
+            await live.session.kill()
+            raise
+
     async def _start(
-        self, handle: AgentCliHandle, options: StartOptions, ground: Ground, binding: AgentBinding | None
+        self,
+        handle: AgentCliHandle,
+        options: StartOptions,
+        ground: Ground,
+        binding: AgentBinding | None,
+        request: SpawnRequest,
     ) -> LiveSession:
         session_id = options.session_id or new_session_id()
         token, hashed = starts.new_token()
         env = {starts.TOKEN_VARIABLE: token, **({starts.URL_VARIABLE: self.url} if self.url else {})}
-        options = replace(starts.with_home(handle, options), session_id=session_id, env=env)
-        self.tokens[hashed] = session_id  # an agent may call before its handshake ends
+        options = starts.with_patience(handle, starts.with_home(handle, options))
+        options = replace(options, session_id=session_id, env=env)
+        # An agent may call before its handshake ends.
+        rules = options.policy if isinstance(options.policy, Policy) else Policy()
+        self._bounds[session_id] = SessionBounds(rules, starts.is_confined(handle, options))
+        self.tokens[hashed] = session_id
         try:
             session = await handle.start(options)
         except BaseException:
-            self.tokens.pop(hashed, None)
+            self.forget(hashed)
             raise
-        return LiveSession(session, PromptQueue(session.home.folder), options, ground, hashed, binding)
+        return LiveSession(
+            session, request, PromptQueue(session.home.folder), options, ground, hashed, binding
+        )
+
+    def forget(self, token_hash: str) -> None:
+        """The session has ended: nothing is called with its credential any more."""
+        self._bounds.pop(self.tokens.pop(token_hash, ""), None)
+
+    def bounds_of(self, session_id: str) -> SessionBounds:
+        """Raises Fail conflict/SESSION_ENDED if no session of this process has this id."""
+        found = self._bounds.get(session_id)
+        if found is None:
+            raise Fail("conflict", "SESSION_ENDED", "the session has ended", target=session_id)
+        return found
 
 
 def _unfiltered(tree: Worktree) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ class SessionTool:
     name: str
     arguments: type[msgspec.Struct]
     run: Callable[[SessionRegistry, ToolCaller, Any], Awaitable[dict[str, Any]]]
-    effect: str = "change"  # or read, destroy: for the rules
+    effect: str = "change"  # or read, destroy, unknown: for the rules
 
     @property
     def description(self) -> str:
@@ -239,13 +239,13 @@ def _plain(view: Any) -> dict[str, Any]:
 
 
 TOOLS: Final = (
-    SessionTool("agent_start", AgentStart, _start),
-    SessionTool("agent_prompt", AgentPromptInput, _prompt),
+    SessionTool("agent_start", AgentStart, _start, "unknown"),
+    SessionTool("agent_prompt", AgentPromptInput, _prompt, "unknown"),
     SessionTool("agent_sessions_list", AgentSessionsList, _list, "read"),
     SessionTool("agent_output", AgentOutput, _output, "read"),
     SessionTool("agent_kill", AgentKill, _kill, "destroy"),
     SessionTool("agent_interrupt", AgentInterrupt, _interrupt),
     SessionTool("agent_delegations", AgentDelegations, _delegations, "read"),
     SessionTool("approvals_list", ApprovalsList, _approvals, "read"),
-    SessionTool("approvals_respond", ApprovalsRespond, _respond),
+    SessionTool("approvals_respond", ApprovalsRespond, _respond, "unknown"),
 )

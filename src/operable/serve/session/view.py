@@ -82,6 +82,13 @@ class SessionView(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     warnings: tuple[str, ...] = ()  # what the caller of a spawn should know; only in its answer
 
 
+class StatusEvent(msgspec.Struct, frozen=True):
+    """The message `status` of a stream."""
+
+    status: str
+    state: State
+
+
 class Glance(msgspec.Struct, frozen=True):
     """What the end of a log says."""
 
@@ -182,7 +189,7 @@ def view_of(
         agent_slug=meta.agent_slug,
         parent_session_id=meta.parent_session_id,
         depth=meta.depth,
-        state=_state(meta, questions=questions, is_working=is_working),
+        state=state_of(meta, questions=questions, is_working=is_working),
         mode=meta.mode,
         model=meta.model,
         sandbox=meta.sandbox,
@@ -203,7 +210,7 @@ def view_of(
     )
 
 
-def _state(meta: SessionMeta, *, questions: int, is_working: bool) -> State:
+def state_of(meta: SessionMeta, *, questions: int, is_working: bool) -> State:
     if meta.status == ERROR:
         return "failed"
     if meta.status not in ALIVE:

@@ -6,6 +6,7 @@ with git in the worktree is as usual. A sandbox that shows the worktree alone do
 to: commands of git fail inside.
 """
 
+import contextlib
 import os
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -81,6 +82,13 @@ def make_worktree(folder: str, root: str, session_id: str, branch: bool | str) -
     git.ask(["worktree", "add", "-b", name, "--", path, "HEAD"])
     below = prefix[0].strip("/") if prefix else ""
     return Worktree(path, name, os.path.join(path, below) if below else path, git.filters)
+
+
+def undo_worktree(tree: Worktree, folder: str) -> None:
+    """Take back what was made for a session that did not start. What its agent has changed or committed there stays."""
+    with contextlib.suppress(Fail):  # the caller reports why the session did not start
+        remove_worktree(tree.path)
+        _Git(folder).ask(["branch", "--delete", "--", tree.branch])
 
 
 def is_clean(path: str) -> bool:

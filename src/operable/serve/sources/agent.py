@@ -46,6 +46,11 @@ _SCHEMA: dict[str, Any] = {
     "required": ["prompt"],
     "additionalProperties": False,
 }
+_ANSWER: dict[str, Any] = {
+    "type": "object",
+    "properties": {"text": {"type": "string", "description": "what the agent answered"}},
+    "required": ["text"],
+}
 
 
 class AgentTurnAdapter:
@@ -57,6 +62,10 @@ class AgentTurnAdapter:
     async def input_schema(self, action: Action) -> dict[str, Any]:
         del action  # every agent takes the same
         return _SCHEMA
+
+    def entry_schema(self, action: Action) -> dict[str, Any] | None:
+        del action
+        return _ANSWER
 
     def program_line(self, action: Action, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         del action, arguments  # the message is not a command line

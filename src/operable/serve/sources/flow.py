@@ -22,11 +22,24 @@ from operable.kernel.errors import Fail
 from operable.offer.action import Action, Confirmation, Progress, Result
 from operable.offer.result import ResultCollector
 from operable.serve.catalog import Operable, OperableSource
+from operable.serve.flow_call import TRIGGER
 
 _RUNS = 20
-_TRIGGER = Action("trigger", "Run this job now. The same key is the same run.", idempotent=True)
 _LIST = Action("runs", "List the latest runs of this job.", read_only=True, idempotent=True)
 _KEY = {"type": "string", "minLength": 1, "maxLength": 200, "description": "what makes two requests the same"}
+
+_TEXT = {"type": "string"}
+_RUN: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "run_id": _TEXT,
+        "state": _TEXT,
+        "cause": _TEXT,
+        "attempts": {"type": "integer"},
+        "reason": {"type": ["string", "null"]},
+    },
+    "required": ["run_id", "state", "cause", "attempts", "reason"],
+}
 
 
 def find(workspace: str) -> Iterator[Operable]:
@@ -38,14 +51,13 @@ def find(workspace: str) -> Iterator[Operable]:
     try:
         jobs.refresh()
         for job in jobs.jobs.values():
-            source = job.document["source"]
-            name = f"{source['workflow_id']}/{source['task_id']}"
+            name = job.label
             yield Operable(
                 "flow",
                 name,
                 description=str(job.document.get("name") or name),
                 place=job.job_id,
-                actions=(_TRIGGER, _LIST),
+                actions=(TRIGGER, _LIST),
                 adapter=FlowAdapter(place, job.job_id),
             )
     finally:
@@ -59,18 +71,25 @@ class FlowAdapter:
         self._place, self._job_id = place, job_id
 
     async def input_schema(self, action: Action) -> dict[str, Any]:
-        properties = {"key": _KEY} if action.name == _TRIGGER.name else {}
+        properties = {"key": _KEY} if action.name == TRIGGER.name else {}
         return {"type": "object", "properties": properties, "required": [], "additionalProperties": False}
+
+    def entry_schema(self, action: Action) -> dict[str, Any] | None:
+        del action  # both give runs
+        return _RUN
 
     def program_line(self, action: Action, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         del action, arguments  # what the job runs is judged when it runs
         return ()
 
+    def definition(self) -> str:
+        return self._definition()[0].digest
+
     async def call(
         self, action: Action, arguments: Mapping[str, Any], *, confirmed: Confirmation, progress: Progress
     ) -> Result:
         del confirmed, progress
-        made = self._triggered if action.name == _TRIGGER.name else self._listed
+        made = self._triggered if action.name == TRIGGER.name else self._listed
         rows = await asyncio.to_thread(made, arguments)
         with ResultCollector() as collector:
             for row in rows:

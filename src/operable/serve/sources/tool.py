@@ -33,7 +33,7 @@ def find(workspace: str) -> Iterator[Operable]:
     for name, path in (*_registered(), *_installed()):
         places.setdefault(name, path)
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        yield from pool.map(lambda name: _asked(name, places[name], workspace), places)
+        yield from pool.map(lambda name: described_tool(name, places[name], workspace), places)
 
 
 def _registered() -> Iterator[tuple[str, str]]:
@@ -61,7 +61,8 @@ def _installed() -> Iterator[tuple[str, str]]:
                     yield entry.name, path
 
 
-def _asked(name: str, path: str, workspace: str) -> Operable:
+def described_tool(name: str, path: str, workspace: str) -> Operable:
+    """The tool at a path, by what it says of itself."""
     try:
         description = describe(ToolSource((path,), inherit=own_variables(name)))
         capabilities = description.capabilities
@@ -81,7 +82,13 @@ def _asked(name: str, path: str, workspace: str) -> Operable:
         actions=tuple(actions(capabilities)),
         capabilities=capabilities_of(command_entries(capabilities)),
         auth="required" if _needs(capabilities.get("auth")) else "none",
-        adapter=AoiAdapter([path], inherit=own_variables(name), cwd=workspace, name=name),
+        adapter=AoiAdapter(
+            [path],
+            inherit=own_variables(name),
+            cwd=workspace,
+            name=name,
+            events=lambda: description.schema,
+        ),
     )
 
 

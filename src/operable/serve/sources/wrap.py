@@ -5,6 +5,7 @@ The manifests of the wrappers are read, and the binary is looked for; nothing is
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from operable.offer.aoi import AoiAdapter, own_variables
 from operable.proc.tree.escalation import Graces
 from operable.serve.catalog import Operable, OperableSource, login_state
 from operable.tool.discovery.capabilities import command_capabilities
+from operable.tool.discovery.commands import schema_document
 from operable.tool.discovery.schema import input_schema
 from operable.wrap import load, names
 from operable.wrap.doctor import binary
@@ -72,6 +74,7 @@ def _wrapped(name: str, workspace: str) -> Operable:
             cwd=workspace,
             name=name,
             program=tool.program_line,
+            events=functools.cache(lambda: schema_document(tool, tool.schema_version)),
         )
         if here
         else None,

@@ -33,7 +33,7 @@ export async function request(method, path, body, query) {
       body: body === undefined ? undefined : JSON.stringify(body),
     });
   } catch (error) {
-    throw new ApiError(0, { code: "UNREACHABLE", message: "the daemon cannot be reached", hint: "start it with: operable serve" });
+    throw new ApiError(0, { code: "UNREACHABLE", message: "the daemon cannot be reached", hint: "is it still running? operable serve" });
   }
   const text = await response.text();
   let answer;
@@ -57,8 +57,14 @@ export const put = (path, body) => request("PUT", path, body);
 /** @param {string} path */
 export const remove = (path) => request("DELETE", path);
 
-/** What the frame of the page carries. @type {{csrf: string, scopes: string[]}} */
-export const data = { csrf: "", scopes: [], ...JSON.parse(document.getElementById("data")?.textContent || "{}") };
+/**
+ * What the frame of the page carries.
+ * @type {{csrf: string, scopes: string[], cursor: number, sessions: any[], isPart: boolean, approvals: any[]}}
+ */
+export const data = { csrf: "", scopes: [], cursor: 0, sessions: [], isPart: false, approvals: [], ...JSON.parse(document.getElementById("data")?.textContent || "{}") };
+
+/** Whether this login may do it: read, prompt, approve or admin. @param {string} scope */
+export const may = (scope) => data.scopes.includes(scope) || data.scopes.includes("admin");
 
 /** One part of a path. @param {string} text */
 export const part = (text) => encodeURIComponent(text);

@@ -1,35 +1,37 @@
 // The one stream of everything that needs attention, and streams of single sessions. Both go on by cursor.
 
-import { get } from "./api.js";
+import { ApiError, data, get } from "./api.js";
 import * as store from "./store.js";
 
-/** @type {EventSource | null} */
-let source = null;
 let state = "trying";
-/** @type {ReturnType<typeof setTimeout> | undefined} */
-let retry;
+let since = Date.now();
+let cursor = data.cursor;
 let wait = 500;
 const LONGEST_WAIT = 10_000;
+const PAGE = 500;
 
-/** on, off or trying. */
-export const connection = () => state;
+/** on, trying, off (the daemon does not answer) or out (this browser is not logged in), and since when. */
+export const connection = () => ({ state, since });
 
-/** Follow the daemon. After an interruption the browser sends the last cursor; what it cannot bridge is read anew. */
+/** The lists that came with the frame; the sessions that did not fit into it follow. */
+export function seed() {
+  store.replace("sessions", data.sessions);
+  store.replace("approvals", data.approvals);
+  if (data.isPart) load().catch(() => undefined); // the stream and the next look bring them later
+}
+
+/** Follow the daemon from the cursor on. What the daemon no longer has is read anew. */
 export function follow() {
-  source = new EventSource("/events");
+  const source = new EventSource(`/events?after=${cursor}`);
   source.addEventListener("open", () => {
     wait = 500;
     become("on");
   });
   source.addEventListener("error", () => {
-    if (source && source.readyState === EventSource.CONNECTING) {
-      become("trying");
-      return;
-    }
-    source?.close();
-    become("off");
-    clearTimeout(retry);
-    retry = setTimeout(restart, wait);
+    become("trying");
+    if (source.readyState === EventSource.CONNECTING) return; // the browser comes back by itself, with the last cursor
+    source.close();
+    setTimeout(restart, wait);
     wait = Math.min(wait * 2, LONGEST_WAIT);
   });
   source.addEventListener("session", (event) => took("sessions", event));
@@ -38,12 +40,13 @@ export function follow() {
   source.addEventListener("gap", () => void load());
 }
 
+/** A stream that was refused says nothing of why; a request does. */
 async function restart() {
   try {
-    await load();
+    await get("/access");
   } catch (error) {
-    clearTimeout(retry);
-    retry = setTimeout(restart, wait);
+    become(/** @type {any} */ (error).status === 401 ? "out" : "off");
+    setTimeout(restart, wait);
     wait = Math.min(wait * 2, LONGEST_WAIT);
     return;
   }
@@ -52,16 +55,24 @@ async function restart() {
 
 /** Read the lists themselves. */
 export async function load() {
-  const [sessions, approvals, answered] = await Promise.all([
-    get("/sessions", { limit: 500 }), get("/approvals", { state: "waiting" }), get("/approvals", { state: "answered" }),
-  ]);
-  store.replace("sessions", sessions.sessions);
+  const [approvals, answered] = await Promise.all([get("/approvals", { state: "waiting" }), get("/approvals", { state: "answered" })]);
   store.replace("approvals", [...approvals.approvals, ...answered.approvals]);
+  /** @type {any[]} */
+  const sessions = [];
+  let next = "";
+  do {
+    const page = await get("/sessions", { limit: PAGE, cursor: next });
+    sessions.push(...page.sessions);
+    next = page.next_cursor || "";
+  } while (next);
+  store.replace("sessions", sessions);
 }
 
 /** @param {string} name @param {Event} event */
 function took(name, event) {
-  const item = JSON.parse(/** @type {MessageEvent} */ (event).data);
+  const message = /** @type {MessageEvent} */ (event);
+  if (message.lastEventId) cursor = Number(message.lastEventId);
+  const item = JSON.parse(message.data);
   if (item.forgotten) store.forget(name, item.id);
   else store.keep(name, item);
 }
@@ -69,6 +80,7 @@ function took(name, event) {
 /** @param {string} to */
 function become(to) {
   if (state === to) return;
+  if (state === "on") since = Date.now();
   state = to;
   store.touch("connection");
 }
@@ -109,4 +121,31 @@ export function followSession(id, after, receive, isAlive) {
     clearTimeout(again);
     stream.close();
   };
+}
+
+/**
+ * A call whose progress comes while it runs; its result at the end.
+ * @param {string} path @param {any} body @param {(step: any) => void} progress @returns {Promise<any>}
+ */
+export async function callStreamed(path, body, progress) {
+  const response = await fetch(path, { method: "POST", credentials: "same-origin", headers: { "Content-Type": "application/json", "X-Operable-CSRF": data.csrf }, body: JSON.stringify(body) })
+    .catch(() => { throw new ApiError(0, { code: "UNREACHABLE", message: "the daemon cannot be reached", hint: "is it still running? operable serve" }); });
+  if (!response.ok || !response.body) throw new ApiError(response.status, (await response.json().catch(() => ({}))).error || {});
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) throw new ApiError(0, { code: "CUT", message: "the connection ended before the result", hint: "the audit says whether the call ended" });
+    text += value;
+    const messages = text.split("\n\n");
+    text = messages.pop() || "";
+    for (const message of messages) {
+      const event = /^event: ?(.*)$/m.exec(message)?.[1];
+      const given = /^data: ?(.*)$/m.exec(message)?.[1];
+      if (!event || given === undefined) continue;
+      if (event === "progress") progress(JSON.parse(given));
+      else if (event === "error") throw new ApiError(500, JSON.parse(given));
+      else return JSON.parse(given);
+    }
+  }
 }

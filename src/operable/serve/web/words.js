@@ -10,6 +10,7 @@ export const STATES = {
   waiting: ["●", "waiting"],
   allowed: ["✓", "allowed"],
   denied: ["✗", "denied"],
+  withdrawn: ["–", "withdrawn"],
   succeeded: ["✓", "succeeded"],
   running: ["◐", "running"],
   ready: ["○", "ready"],
@@ -23,11 +24,6 @@ export const STATES = {
   cancelled: ["–", "cancelled"],
   skipped: ["–", "skipped"],
   disabled: ["–", "disabled"],
-};
-
-/** @type {Record<string, string>} */
-export const KIND_SIGNS = {
-  read: "📖", search: "🔍", edit: "✎", delete: "🗑", move: "⇄", execute: "❯", fetch: "⇣", think: "…", switch_mode: "⇆", other: "◆",
 };
 
 /** A time as an age: now, 2 m, 14 m, 3 h, 5 d. @param {string | number | null | undefined} at */
@@ -67,6 +63,15 @@ export function exact(at) {
   const time = moment(at);
   return time === null ? "" : new Date(time).toLocaleString();
 }
+
+/** The time of the day. @param {number} at */
+export const clock = (at) => new Date(at).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+
+/** Whether it was today. @param {string | number | null | undefined} at */
+export const isToday = (at) => {
+  const time = moment(at);
+  return time !== null && new Date(time).toDateString() === new Date().toDateString();
+};
 
 /** 950, 14.2k, 3.1M @param {number | null | undefined} number */
 export function amount(number) {

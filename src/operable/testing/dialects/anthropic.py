@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from operable.testing import vendor_rules
 from operable.testing.anthropic_reply import AnthropicRendering, count_tokens, failure, read_messages
 from operable.testing.dialect import MODELS, Asked, Dialect
 from operable.testing.http_edge import EdgeRequest
@@ -28,4 +29,4 @@ def _other(request: EdgeRequest) -> Any:
     return None
 
 
-DIALECT = Dialect(_matches, _read, AnthropicRendering, failure, _other)
+DIALECT = Dialect(_matches, _read, AnthropicRendering, failure, _other, vendor_rules.anthropic)

@@ -11,6 +11,7 @@ import struct
 import zlib
 from typing import Any
 
+from operable.testing import vendor_rules
 from operable.testing.anthropic_reply import AnthropicRendering, read_messages
 from operable.testing.dialect import Asked, Dialect
 from operable.testing.http_edge import EdgeRequest
@@ -61,4 +62,4 @@ def _other(_: EdgeRequest) -> Any:
     return None
 
 
-DIALECT = Dialect(_matches, _read, BedrockRendering, _failure, _other)
+DIALECT = Dialect(_matches, _read, BedrockRendering, _failure, _other, vendor_rules.anthropic)

@@ -7,6 +7,7 @@ import json
 import time
 from typing import Any
 
+from operable.testing import vendor_rules
 from operable.testing.dialect import (
     MODELS,
     Asked,
@@ -115,6 +116,8 @@ def _read(request: EdgeRequest) -> Asked:
 
 def _failure(status: int, message: str) -> Any:
     kind, code = _ERRORS.get(status, ("server_error" if status >= 500 else "invalid_request_error", None))
+    if "maximum context length" in message:
+        code = "context_length_exceeded"
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
@@ -131,4 +134,4 @@ def _other(request: EdgeRequest) -> Any:
     return {"object": "list", "data": data}
 
 
-DIALECT = Dialect(_matches, _read, ChatRendering, _failure, _other)
+DIALECT = Dialect(_matches, _read, ChatRendering, _failure, _other, vendor_rules.chat_completions)

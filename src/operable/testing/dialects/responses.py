@@ -8,6 +8,7 @@ import json
 import time
 from typing import Any
 
+from operable.testing import vendor_rules
 from operable.testing.dialect import Asked, Dialect, Offered, Spoken, TokenUsage, halves, new_id, sse, text_of
 from operable.testing.http_edge import EdgeRequest
 
@@ -196,6 +197,8 @@ def _offered(tool: dict[str, Any]) -> list[Offered]:
 
 def _failure(status: int, message: str) -> Any:
     kind, code = _ERRORS.get(status, ("server_error" if status >= 500 else "invalid_request_error", None))
+    if "maximum context length" in message:
+        code = "context_length_exceeded"
     return {"error": {"message": message, "type": kind, "param": None, "code": code}}
 
 
@@ -203,4 +206,4 @@ def _other(_: EdgeRequest) -> Any:
     return None
 
 
-DIALECT = Dialect(_matches, _read, ResponsesRendering, _failure, _other)
+DIALECT = Dialect(_matches, _read, ResponsesRendering, _failure, _other, vendor_rules.responses)

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+from operable.testing import vendor_rules
 from operable.testing.anthropic_reply import AnthropicRendering, count_tokens, failure, read_messages
 from operable.testing.dialect import Asked, Dialect
 from operable.testing.http_edge import EdgeRequest
@@ -25,4 +26,4 @@ def _other(request: EdgeRequest) -> Any:
     return count_tokens(request.json()) if "/models/count-tokens:" in request.path else None
 
 
-DIALECT = Dialect(_matches, _read, AnthropicRendering, failure, _other)
+DIALECT = Dialect(_matches, _read, AnthropicRendering, failure, _other, vendor_rules.anthropic)

@@ -86,6 +86,13 @@ def command_capabilities(tool: Declaration, command: Command) -> dict[str, Any]:
         entry["default_timeout"] = command.timeout
     if command.unbounded:
         entry["heartbeat_interval"] = command.heartbeat
+    if command.aliases:
+        entry["aliases"] = list(command.aliases)
+    if command.deprecated:
+        entry["deprecated"] = command.deprecated
+    variables = [param.arg.env for param in command.params if param.arg is not None and param.arg.env]
+    if variables:
+        entry["environment"] = variables  # where defaults come from
     if command.runs_tools:
         entry["runs_tools"] = True  # it changes nothing itself; what it runs has guards of its own
     if command.relays:
@@ -140,27 +147,39 @@ _WORDS = 2
 
 
 def review(tool: Declaration) -> None:
-    """Raise TypeError for the first mistake that would otherwise show only when a command is called in a certain way.
+    """Raise TypeError with every mistake that would otherwise show only when a command is called in a certain way.
 
     Declaring is kept cheap and calling too, so neither looks for these; describing does.
     """
+    if found := mistakes(tool):
+        raise TypeError("; ".join(found))
+
+
+def mistakes(tool: Declaration) -> list[str]:
+    """Every mistake of the author in a declaration, in the order of the commands."""
+    found = list(_of_tool(tool))
+    for name in tool.names():
+        try:
+            command = tool.find(name)
+            found += (
+                []
+                if command is None
+                else [f"command {name!r} of {tool.name}: {each}" for each in _mistakes(tool, command)]
+            )
+        except TypeError as mistake:  # it cannot even be read; the text names what
+            found.append(f"{tool.name}: {mistake}")
+    return found
+
+
+def _of_tool(tool: Declaration) -> Iterator[str]:
     if not tool.name or any(letter.isspace() for letter in tool.name) or tool.name[0] == "-":
-        msg = f"the name of a tool is one word, not {tool.name!r}"
-        raise TypeError(msg)
+        yield f"the name of a tool is one word, not {tool.name!r}"
     if tool.schema_version in tool.older:
-        msg = (
+        yield (
             f"{tool.name} uses schema version {tool.schema_version} now; that cannot also be an older version"
         )
-        raise TypeError(msg)
     if not tool.machine_flags:
-        msg = f"{tool.name} has no option for its machine mode: machine_flags needs a name"
-        raise TypeError(msg)
-    for name in tool.names():
-        command = tool.find(name)
-        mistake = None if command is None else next(_mistakes(tool, command), None)
-        if mistake is not None:
-            msg = f"command {name!r} of {tool.name}: {mistake}"
-            raise TypeError(msg)
+        yield f"{tool.name} has no option for its machine mode: machine_flags needs a name"
 
 
 def _mistakes(tool: Declaration, command: Command) -> Iterator[str]:
@@ -177,6 +196,11 @@ def _mistakes(tool: Declaration, command: Command) -> Iterator[str]:
     for letter, flag in command.short.items():
         if len(letter) != 1 or not letter.isalpha() or letter == "h" or flag not in own:
             yield f"-{letter} must be a letter other than h, for one of its options"
+    names = [param.name for param in command.params]
+    for group in (*command.exclusive, *command.one_of):
+        for name in group:
+            if name not in names:
+                yield f"{name!r} of an exclusive group is not among its parameters"
     for name in command.secrets:
         if name not in [param.name for param in command.params]:
             yield f"the secret {name!r} is not among its parameters"
@@ -190,7 +214,13 @@ def _signature(command: Command) -> Iterator[str]:
         yield "write its operands without the slash"
     params = command.params
     flags = [param.flag for param in params]
+    others = [name for param in params if param.arg for name in (*param.arg.aliases, *param.arg.former)]
+    for name in dict.fromkeys(others):
+        if (flags + others).count(name) > 1:
+            yield f"two of its options are called {name!r}"
     for param in params:
+        if param.counted and param.kind.base != "integer":
+            yield f"{param.name!r} is counted, so it must be an int"
         if flags.count(param.flag) > 1:
             yield f"two parameters are called {param.flag!r} on the command line"
         if not _fits_a_word(param):
@@ -213,7 +243,7 @@ def _fits_a_word(param: Param) -> bool:
 def _is_scalar(kind: ValueKind) -> bool:
     if kind.base == "union":
         return all(map(_is_scalar, kind.options))
-    return kind.base in ("string", "integer", "number", "boolean", "choice", "any")
+    return kind.base != "null"  # what has parts is a word of JSON
 
 
 def _effects(command: Command) -> Iterator[str]:
@@ -221,6 +251,9 @@ def _effects(command: Command) -> Iterator[str]:
         yield "it mutates but has no apply function"
     if command.apply_function is not None and not command.mutates:
         yield "it has an apply function but is not declared with mutates=True"
+    code = getattr(command.apply_function, "__code__", None)
+    if code is not None and (code.co_argcount not in (1, 2) or code.co_kwonlyargcount):
+        yield "its apply function takes the changes, and a Context if it wants one (options are in context.options)"
     if command.mutates and command.unbounded:
         yield "a mutation is planned as a whole and cannot be unbounded"
     if command.bulk and not command.destructive:

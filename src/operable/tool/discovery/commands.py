@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from operable.tool.framework import Check
     from operable.tool.records import Event
+    from operable.tool.run.context import Context
 
 
 def built_in(tool: Declaration, name: str, called: str) -> Command:
@@ -117,28 +118,39 @@ def _capabilities_command(tool: Declaration) -> Command:
 def _doctor_command(tool: Declaration) -> Command:
     def doctor() -> Iterator[Check]:
         """Check that everything this tool needs is there."""
-        from operable.tool.framework import Check
+        yield from _checks(tool, None)
 
-        for name, function in tool.checks.items():
-            check = _checked(name, function)
-            check.fields["name"] = name
-            yield check
-        if not tool.checks:
-            check = Check(ok=True, detail=f"{tool.name} {tool.version} starts")
-            check.fields["name"] = "tool"
-            yield check
+    def doctor_with(*, context: Context) -> Iterator[Check]:
+        """Check that everything this tool needs is there."""
+        yield from _checks(tool, context.options)
 
+    function: Callable[..., Iterator[Check]] = doctor if tool.options is None else doctor_with
     return Command(
-        doctor, "doctor", {"examples": ["doctor --output jsonl"], "limit": None, "has_results": False}
+        function, "doctor", {"examples": ["doctor --output jsonl"], "limit": None, "has_results": False}
     )
 
 
-def _checked(name: str, function: Callable[..., Any]) -> Check:
+def _checks(tool: Declaration, options: Any) -> Iterator[Check]:
+    from operable.tool.framework import Check
+
+    for name, function in tool.checks.items():
+        check = _checked(name, function, options)
+        check.fields["name"] = name
+        yield check
+    if not tool.checks:
+        check = Check(ok=True, detail=f"{tool.name} {tool.version} starts")
+        check.fields["name"] = "tool"
+        yield check
+
+
+def _checked(name: str, function: Callable[..., Any], options: Any) -> Check:
     """The result of one check. One that breaks has found something too, and must not keep the others from being made."""
     from operable.tool.framework import Check
 
     try:
-        result = function()
+        # A check that takes an argument gets the options that every command has.
+        takes = getattr(getattr(function, "__code__", None), "co_argcount", 0)
+        result = function(options) if takes and options is not None else function()
         if hasattr(result, "__await__"):
             from operable.tool.run.coroutines import drain
 

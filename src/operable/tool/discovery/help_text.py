@@ -12,6 +12,8 @@ from operable.tool.kinds import spelled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from operable.tool.declaration import Declaration
     from operable.tool.signature import Command, Param
 
@@ -98,6 +100,29 @@ def tool_help(tool: Declaration) -> str:
     return "\n".join(lines)
 
 
+def overview(tool: Declaration) -> str:
+    """What a person gets who names no command: where to start, and the commands with each group on one line."""
+    names = tool.names()
+    groups = dict.fromkeys(name.partition(" ")[0] for name in names if " " in name)
+    single = [name for name in names if " " not in name]
+    in_groups = [
+        (f"{group} …", ", ".join(name.partition(" ")[2] for name in names if name.startswith(f"{group} ")))
+        for group in groups
+    ]
+    sections = {
+        "Start here:": _summaries(tool, list(tool.start)),
+        "Commands:": _summaries(tool, single),
+        "Groups of commands:": in_groups,
+    }
+    lines = [f"Usage: {tool.invocation} COMMAND [ARGUMENTS] [OPTIONS]"]
+    for title, rows in sections.items():
+        if rows:
+            lines += ["", title, *_table(rows)]
+    return "\n".join(
+        [*lines, "", f"{tool.invocation} COMMAND --help says more, {tool.invocation} --help everything."]
+    )
+
+
 def group_help(tool: Declaration, group: str) -> str:
     """The commands that begin with this word, as `app list` and `app call` do with `app`."""
     names = [name for name in tool.names() if name.startswith(f"{group} ")]
@@ -141,9 +166,8 @@ def command_help(tool: Declaration, command: Command) -> str:
     operands = [
         (param.flag.upper(), _operand_text(param, texts)) for param in command.params if param.operand
     ]
-    letters = {flag: f"-{letter}, " for letter, flag in command.short.items()}
     options = [
-        (letters.get(param.flag, "") + _option(param), _option_text(param, texts))
+        (_other_names(command, param) + _option(param), _option_text(param, texts))
         for param in command.params
         if not param.operand
     ]
@@ -159,6 +183,14 @@ def command_help(tool: Declaration, command: Command) -> str:
     if command.examples:
         lines += ["", "Examples:", *(f"  {tool.invocation} {example}" for example in command.examples)]
     return "\n".join(lines)
+
+
+def _other_names(command: Command, param: Param) -> str:
+    """The letter and the further names of an option, before its own."""
+    letters = [letter for letter, flag in command.short.items() if flag == param.flag]
+    others = [*letters, *(param.arg.aliases if param.arg is not None else ())]
+    others.sort(key=len)
+    return "".join(f"-{name}, " if len(name) == 1 else f"--{name}, " for name in others)
 
 
 def _mode_text(tool: Declaration, command: Command, flag: str) -> str:
@@ -186,6 +218,17 @@ def _effects(command: Command) -> list[str]:
         lines.append(
             f"Unbounded: it goes on until it is stopped, with a heartbeat every {command.heartbeat:g} s."
         )
+    labels = {
+        param.name: param.flag.upper() if param.operand else f"--{param.flag}" for param in command.params
+    }
+    for group in command.exclusive:
+        lines.append(f"At most one of {', '.join(labels[name] for name in group)}.")
+    for group in command.one_of:
+        lines.append(f"Exactly one of {', '.join(labels[name] for name in group)}.")
+    if command.deprecated:
+        lines.append(f"Deprecated: {command.deprecated}.")
+    if command.aliases:
+        lines.append(f"Also called {', '.join(command.aliases)}.")
     if command.stream_model() is not None:
         when = "before any effect" if command.mutates else "at once"
         lines.append(
@@ -207,12 +250,24 @@ def usage(tool: Declaration, command: Command) -> str:
 def _option(param: Param) -> str:
     kind = param.kind.item if param.kind.base == "array" and param.kind.item else param.kind
     if kind.base == "boolean" and kind is param.kind:
-        return f"--no-{param.flag}" if param.default is True else f"--{param.flag}"
+        return f"--[no-]{param.flag}" if param.default is True else f"--{param.flag}"
+    if param.counted:
+        return f"--{param.flag}…"
     if kind.base == "choice":
         word = "|".join(map(spelled, kind.choices))
     else:
-        word = {"integer": "INTEGER", "number": "NUMBER", "boolean": "true|false"}.get(kind.base, "TEXT")
+        word = _WORDS.get(kind.base, "TEXT") if kind.form is None else kind.form.word
     return f"--{param.flag} {word}" + ("…" if kind is not param.kind else "")
+
+
+_WORDS = {
+    "integer": "INTEGER",
+    "number": "NUMBER",
+    "boolean": "true|false",
+    "object": "JSON",
+    "record": "JSON",
+    "array": "JSON",
+}
 
 
 def _operand_text(param: Param, texts: dict[str, str]) -> str:
@@ -229,11 +284,31 @@ def _option_text(param: Param, texts: dict[str, str]) -> str:
 
 
 def _and_default(param: Param, text: str) -> str:
-    default = param.default
-    if default is None or isinstance(default, bool) or default in ("", [], ()) or param.secret:
-        return text
-    shown = f"{default:g}" if isinstance(default, float) else default
-    return f"{text} (default {shown})".strip()
+    for must in (param.kind.must, param.must):
+        if must is not None and must.words():
+            text = f"{text}, {must.words()}" if text else must.words()
+    default, notes = param.default, []
+    if default is True:
+        notes.append("default: yes")
+    elif (
+        default is not None and default is not False and default not in ("", [], (), b"") and not param.secret
+    ):
+        notes.append(f"default {_shown_default(default)}")
+    if param.arg is not None and param.arg.env:
+        notes.append(f"or {param.arg.env}" if notes else f"from {param.arg.env}")
+    if param.counted:
+        notes = ["may be repeated"]
+    return f"{text} ({'; '.join(notes)})".strip() if notes else text
+
+
+def _shown_default(default: Any) -> str:
+    if isinstance(default, float):
+        return f"{default:g}"
+    if type(default) in (str, int):
+        return str(default)
+    from operable.tool.records import json_text
+
+    return json_text(default).strip('"')
 
 
 def _with_default(command: Command, name: str, text: str) -> str:

@@ -96,6 +96,7 @@ def input_schema(tool: Declaration, command: Command, *, items: bool = False) ->
             "properties": _own_properties(command) | _standard_properties(tool, command),
             "required": [param.flag for param in command.params if param.required],
             "additionalProperties": False,
+            **_groups(command),
         }
     return head | schema | ({"$defs": definitions} if definitions else {})
 
@@ -109,15 +110,42 @@ def _own_properties(command: Command) -> dict[str, Any]:
         schema = _Records({}, strict=True).value(param.kind)
         if param.many:
             schema = {"type": "array", "items": schema} | ({"minItems": 1} if param.required else {})
+            if param.must is not None:
+                schema |= param.must.schema("array", lengthy=False)
         if texts.get(param.name):
             schema["description"] = texts[param.name]
         if param.secret:
             schema["writeOnly"] = True
         elif param.default is not None:
-            schema["default"] = param.default
+            schema["default"] = json_value(param.default)
+        if param.counted:
+            schema["minimum"] = 0
+        if param.arg is not None and param.arg.env:
+            schema["x-env"] = param.arg.env
         schema["x-cli"] = param.flag.upper() if param.operand else f"--{param.flag}"
         properties[param.flag] = schema
     return properties
+
+
+def json_value(value: Any) -> Any:
+    """A default as it is in JSON."""
+    from operable.kernel.json import parse
+    from operable.tool.records import json_text
+
+    return value if isinstance(value, str | int | float) else parse(json_text(value))
+
+
+def _groups(command: Command) -> dict[str, Any]:
+    """Which parameters exclude each other."""
+    flags = {param.name: param.flag for param in command.params}
+    rules: list[dict[str, Any]] = []
+    for group in (*command.exclusive, *command.one_of):
+        names = [flags[name] for name in group]
+        pairs = [(one, other) for at, one in enumerate(names) for other in names[at + 1 :]]
+        rules += [{"not": {"required": list(pair)}} for pair in pairs]
+        if group in command.one_of:
+            rules.append({"anyOf": [{"required": [name]} for name in names]})
+    return {"allOf": rules} if rules else {}
 
 
 def _standard_properties(tool: Declaration, command: Command) -> dict[str, Any]:
@@ -216,9 +244,12 @@ class _Records:
             return {"enum": list(kind.choices)}
         if kind.base == "union":
             return {"anyOf": [self.value(option) for option in kind.options]}
-        schema: dict[str, Any] = {"type": kind.base}
-        if kind.base == "array" and kind.item is not None and kind.item.base != "any":
-            schema["items"] = self.value(kind.item)
+        schema: dict[str, Any] = {"type": kind.base} if kind.form is None else dict(kind.form.schema)
+        if kind.item is not None and kind.item.base != "any":
+            schema["items" if kind.base == "array" else "additionalProperties"] = self.value(kind.item)
+        if kind.must is not None:
+            lengthy = kind.form is None or "contentEncoding" in kind.form.schema
+            schema |= kind.must.schema(kind.base, lengthy=lengthy)
         return schema
 
 

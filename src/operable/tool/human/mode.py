@@ -10,6 +10,7 @@ import io
 import os
 import sys
 
+from operable.tool.human.cells import cell, table_cell, visible
 from operable.tool.records import json_text
 from operable.tool.secrecy import masked, shown_error
 from operable.tool.writer import OutputLost
@@ -48,6 +49,7 @@ class PeopleSink:
         self._kind = ""  # the type of the rows
         self._results = 0
         self._prose = False  # running text was shown, of which nothing is to be counted
+        self._open_line = False  # that text has not ended its last line
         if sys.__stdout__ is None:
             raise OSError("stdout is closed")
         for stream in (sys.stdout, sys.stderr):
@@ -118,13 +120,30 @@ class PeopleSink:
         self._aside(f"{self._tool.name}: {message}", "bold red")
         for problem in shown.get("problems", [])[1:]:
             self._aside(f"  also: {_problem(problem)}", "red")
-        if shown.get("hint"):
+        text = self._missing_command(fail)
+        if text:
+            self._aside(f"\n{text}", "")
+        elif shown.get("hint"):
             self._aside(f"  hint: {shown['hint']}", "cyan")
+
+    def _missing_command(self, fail: Fail) -> str:
+        """The help that a person needs who named no command, or only the first word of several."""
+        group = fail.target or ""
+        if fail.code == "MISSING_COMMAND" or (fail.code == "UNKNOWN_COMMAND" and self._tool.is_group(group)):
+            from shutil import get_terminal_size
+
+            from operable.tool.discovery.help_text import fitted, group_help, overview
+
+            text = group_help(self._tool, group) if group else overview(self._tool)
+            return fitted(text, get_terminal_size().columns)
+        return ""
 
     def summary(self, fields: dict[str, Any]) -> None:
         self._show_rows()
         self._screen.end()
         text = self._closing_line(fields)
+        if text or fields.get("message"):
+            self._end_line()
         if text:
             self._aside(text, "dim")
         if fields.get("message"):
@@ -132,26 +151,30 @@ class PeopleSink:
         self.close()
 
     def _closing_line(self, fields: dict[str, Any]) -> str:
-        if self._command.document or self._prose or (not fields["ok"] and not fields["count"]):
+        nothing_to_count = not fields["count"] and (not fields["ok"] or self._says_its_end(fields))
+        if self._command.document or self._prose or nothing_to_count:
             return str(fields.get("reason", ""))
-        parts = [f"{fields['count']} {'planned' if fields.get('dry_run') else 'in all'}"]
+        parts = [f"{fields['count']} {'planned' if fields.get('dry_run') else _extent(fields)}"]
         if fields.get("plan_digest"):
             parts.append(f"apply exactly this with --confirm {fields['plan_digest']}")
         if fields.get("replayed"):
             parts.append("recorded earlier under this key, not done again")
-        if fields["truncated"]:
-            cursor = fields["next_cursor"]
-            parts.append(f"there is more: --cursor {cursor}" if cursor else "there is more: raise --limit")
         if fields.get("reason"):
             parts.append(str(fields["reason"]))
         return "; ".join(parts)
+
+    def _says_its_end(self, fields: dict[str, Any]) -> bool:
+        """Whether this is a service, which has no list of results, and its message is what a person wants to know."""
+        return self._command.limit is None and bool(fields.get("message"))
 
     def prose(self, text: str, style: str) -> None:
         """Running text: shown as it comes, with no line end of our own."""
         self._show_rows()
         self._screen.end()  # a bar is drawn below whole lines, and would be drawn into these
         self._prose = True
-        self._write(self._screen.prose, visible(self.encode({"text": text})["text"]), style)
+        shown = visible(self.encode({"text": text})["text"])
+        self._write(self._screen.prose, shown, style)
+        self._open_line = not shown.endswith("\n") if shown else self._open_line
         self.close()
 
     def settle(self) -> None:
@@ -184,6 +207,12 @@ class PeopleSink:
             self._on_lost(lost.exit_code)
             raise lost from failure
 
+    def _end_line(self) -> None:
+        """Whatever follows running text begins on a line of its own."""
+        if self._open_line:
+            self._open_line = False
+            self._write(self._screen.prose, "\n", "")
+
     def _document(self, name: Any, content: Any) -> None:
         if isinstance(content, str):
             if name == "help" and sys.stdout.isatty():
@@ -208,11 +237,13 @@ class PeopleSink:
             header = True
         else:
             header = False
-        cells = [[cell(row.get(name)) for name in self._columns] for row in rows]
+        cells = [[table_cell(row.get(name)) for name in self._columns] for row in rows]
+        self._end_line()
         self._write(self._screen.table, self._columns, cells, header=header)
         self.close()
 
     def _print(self, text: str, style: str = "") -> None:
+        self._end_line()
         self._write(self._screen.show, visible(text), style)
 
 
@@ -242,27 +273,6 @@ def _lines(name: str, value: Any) -> Iterator[str]:
         yield f"{name}: {cell(value)}"
 
 
-def cell(value: Any) -> str:
-    """A value as one line of text, with nothing in it that could act on a terminal."""
-    if value is None:
-        return ""
-    text = (
-        value
-        if isinstance(value, str)
-        else str(value)
-        if isinstance(value, int | float)
-        else json_text(value)
-    )
-    return visible(text.replace("\n", " ").replace("\t", " "))
-
-
-def visible(text: str) -> str:
-    """Text with nothing in it that could act on a terminal but line ends and tabs."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(c if c.isprintable() or c in "\n\t" else "·" for c in text)
-
-
 def _screen(*, plain: bool) -> Any:
     """Rich if the output is a terminal; it takes its time to load, and a pipe has no use for it."""
     from operable.tool.human.plain import PlainScreen
@@ -276,3 +286,11 @@ def _screen(*, plain: bool) -> Any:
         except ImportError:  # the extra `people` is not installed
             return PlainScreen()
     return PlainScreen()
+
+
+def _extent(fields: dict[str, Any]) -> str:
+    """Behind a number of results: whether these are all."""
+    if not fields["truncated"]:
+        return "in all"
+    cursor = fields["next_cursor"]
+    return f"shown, more with --cursor {cursor}" if cursor else "shown, more with a higher --limit"

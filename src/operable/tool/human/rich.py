@@ -1,14 +1,15 @@
 """Human output with rich: tables that fit the terminal, colour, a progress bar.
 
-A table that is wider than the terminal loses nothing: its long cells go on in the lines below. Where that would break
-words (an id, a digest, a path: what users copy), each row is shown as a record, one field below the other.
+A list has one line a row: what is wider than the terminal is cut with an ellipsis, sentences only, and columns that have no
+room at all are named below. A few rows lose nothing: their long cells go on in the lines below. Where that would break words
+(an id, a digest, a path: what users copy), each row is shown as a record, one field below the other.
 
 Each part of rich is imported by the method that needs it: without a table or a bar, human mode starts without them too.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from operable.tool.human.plain import PlainScreen
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 GAP = 2  # between two columns
 READABLE = 20  # columns, for a sentence
+# Rows. From so many on a table is a list, through which one looks for something.
+LIST = 8
 # A document in a cell is not what one reads a terminal for; machine mode has all of it.
 LONGEST = 2000
 
@@ -37,29 +40,47 @@ class RichScreen:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         self._records = False
+        self._cut = False
+        self._hidden: list[str] = []
 
     def table(self, columns: list[str], rows: list[list[str]], *, header: bool) -> None:
         if not self._out.is_terminal:
             self._plain.table(columns, rows, header=header)
             return
         rows = [[text if len(text) <= LONGEST else f"{text[:LONGEST]}…" for text in row] for row in rows]
-        widths = _widths([columns, *rows], self._out.width - GAP * (len(columns) - 1))
+        room = self._out.width - GAP * (len(columns) - 1)
+        widths = _widths([columns, *rows], room)
         if header:  # what continues a table looks like its beginning
+            self._cut = len(rows) >= LIST and not _fits([columns, *rows], room)
+        cut = _list_widths(columns, rows, self._out.width) if self._cut else None
+        if header and cut is None:
             self._records = widths is None
-        if self._records:
+        if cut is not None:
+            self._hidden = columns[len(cut) :]
+            rows = [row[: len(cut)] for row in rows]
+            self._show_table(columns[: len(cut)], rows, header=header, widths=cut, cut=True)
+        elif self._records:
             self._show_records(columns, rows)
         else:
             self._show_table(columns, rows, header=header, widths=widths)
 
     def _show_table(
-        self, columns: list[str], rows: list[list[str]], *, header: bool, widths: list[int] | None
+        self,
+        columns: list[str],
+        rows: list[list[str]],
+        *,
+        header: bool,
+        widths: list[int] | None,
+        cut: bool = False,
     ) -> None:
         from rich.table import Table
         from rich.text import Text
 
         table = Table(box=None, show_header=header, header_style="bold", pad_edge=False)
         for number, name in enumerate(columns):
-            table.add_column(Text(name.upper()), width=widths[number] if widths else None, overflow="fold")
+            width = widths[number] if widths else None
+            overflow: Literal["ellipsis", "fold"] = "ellipsis" if cut else "fold"
+            table.add_column(Text(name.upper()), width=width, overflow=overflow, no_wrap=cut)
         for row in rows:
             table.add_row(*map(Text, row))
         _print(self._out, table)
@@ -126,6 +147,9 @@ class RichScreen:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None  # what comes later begins another one
+        if self._hidden:
+            names, self._hidden = ", ".join(self._hidden), []
+            self.aside(f"no room for: {names}; a wider terminal or --output jsonl shows them", "dim")
 
 
 def _print(console: Console, what: Any, **options: Any) -> None:
@@ -150,6 +174,37 @@ def _widths(rows: list[list[str]], room: int) -> list[int] | None:
         if sum(widths) <= room:
             return widths
     return whole if sum(whole) <= room else None
+
+
+def _fits(rows: list[list[str]], room: int) -> bool:
+    from rich.cells import cell_len
+
+    return sum(max(map(cell_len, column)) for column in zip(*rows, strict=True)) <= room
+
+
+def _list_widths(columns: list[str], rows: list[list[str]], width: int) -> list[int] | None:
+    """How wide the columns of a list are: the first ones that have room. Only sentences are cut, to READABLE at the least.
+
+    None where not even the first column has room.
+    """
+    from rich.cells import cell_len
+
+    shown = list(zip(columns, *rows, strict=True))
+    whole = [max(map(cell_len, column)) for column in shown]
+    # A header is not cut. What has no space in it is a word, which users copy.
+    least = [
+        min(full, max(READABLE, cell_len(column[0]))) if any(" " in text for text in column[1:]) else full
+        for column, full in zip(shown, whole, strict=True)
+    ]
+    for kept in range(len(columns), 0, -1):
+        room = width - GAP * (kept - 1)
+        if sum(least[:kept]) > room:
+            continue
+        for most in range(max(whole), 0, -1):
+            widths = [max(few, min(full, most)) for few, full in zip(least[:kept], whole[:kept], strict=True)]
+            if sum(widths) <= room:
+                return widths
+    return None
 
 
 def _longest_word(texts: Iterable[str]) -> int:

@@ -74,6 +74,11 @@ class Context:
         run.remarks.update(fields)
 
     @property
+    def options(self) -> Any:
+        """The options that every command of the tool has, a value of the tool's `options`; None if it has none."""
+        return self._run.shared
+
+    @property
     def person(self) -> bool:
         """Whether a user at a terminal can be asked."""
         return not self.machine and os.isatty(0) and os.isatty(2)

@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from operable.tool.arguments import ParsedCall
     from operable.tool.signature import Command
 
 VERSION = "1"
@@ -63,6 +64,17 @@ def read_cursor(cursor: str, command: Command, values: dict[str, Any]) -> Any:
     if arguments != fingerprint(command, values):
         raise _invalid("it belongs to a call with other arguments")
     return position
+
+
+def refuse_standstill(position: Any, command: Command, call: ParsedCall) -> None:
+    """Refuse to give out the cursor that was given in: a caller that follows it would never end."""
+    given = read_cursor(call.options["cursor"], command, call.values)
+    if json_text(position) == json_text(given):
+        raise Fail(
+            "internal",
+            "CURSOR_DOES_NOT_MOVE",
+            f"The page of {command.name} ends where the page before it ended: {command.name} does not look at page.after",
+        )
 
 
 def fingerprint(command: Command, values: dict[str, Any]) -> str:

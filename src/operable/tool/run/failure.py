@@ -78,7 +78,11 @@ def _was_prompt(problem: EOFError) -> bool:
 def _of_system(problem: OSError) -> Fail:
     """Time and connections are likely to be better next time; files are not."""
     category = "io"
-    if isinstance(problem, TimeoutError):
+    if isinstance(problem, FileNotFoundError):
+        category = "not_found"
+    elif isinstance(problem, PermissionError):
+        category = "authz"
+    elif isinstance(problem, TimeoutError):
         category = "timeout"
     elif isinstance(problem, ConnectionError) and not isinstance(problem, BrokenPipeError):
         category = "temporary"

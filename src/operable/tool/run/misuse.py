@@ -11,7 +11,10 @@ from operable.tool.kinds import COUNT, POSITIVE, SECONDS, STANDARD, is_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from operable.tool.declaration import Declaration
+    from operable.tool.framework import Warn
     from operable.tool.signature import Command, Param
 
 # As much of a wrong word as a person needs to recognise it.
@@ -95,12 +98,14 @@ def out_of_range(name: str, form: str, text: str) -> Fail:
     return Fail("usage", "INVALID_VALUE", message, target=f"--{name}")
 
 
-def unfit(command: Command, param: Param, problem: str, text: str) -> Fail:
+def unfit(command: Command, param: Param, problem: str, text: str | None) -> Fail:
     """A value that is not of its kind. Bytes that are not text can be given to an option that takes them as base64."""
     label = _label(param)
-    shown = "" if param.secret else f", not {_short(text)!r}"
+    shown = "" if param.secret or text is None else f", not {_short(text)!r}"
+    if problem.endswith("that exists"):
+        return Fail("not_found", "PATH_NOT_FOUND", f"{label} {problem}{shown}", target=_short(text or label))
     twin = f"{param.flag}-b64"
-    given = not is_text(text) and any(other.flag == twin for other in command.params)
+    given = text is not None and not is_text(text) and any(other.flag == twin for other in command.params)
     hint = f"give it as --{twin}" if given else None
     return Fail("usage", "INVALID_VALUE", f"{label} {problem}{shown}", target=label, hint=hint)
 
@@ -111,15 +116,58 @@ def missing(command: Command, param: Param) -> Fail:
     return Fail("usage", f"MISSING_{what.upper()}", f"{command.name} needs the {what} {label}", target=label)
 
 
-def unexpected_operands(command: Command, words: list[str]) -> Fail:
+def excluded(command: Command, given: dict[str, Any]) -> list[Fail]:
+    """The groups of parameters of which too many were given, or none. What the environment says is not given."""
+    labels = {param.name: _label(param) for param in command.params}
+    found = []
+    for group in (*command.exclusive, *command.one_of):
+        used = [labels[name] for name in group if given.get(name) not in (None, False, [], ())]
+        if len(used) > 1:
+            message = f"{command.name} takes only one of {' and '.join(used)}"
+            found.append(
+                Fail("usage", "CONFLICTING_OPTIONS", message, hint=f"{used[0]} alone", target=used[1])
+            )
+        elif not used and group in command.one_of:
+            named = " or ".join(labels[name] for name in group)
+            found.append(
+                Fail("usage", "MISSING_OPTION", f"{command.name} needs {named}", target=labels[group[0]])
+            )
+    return found
+
+
+def outdated(command: Command, former: list[tuple[str, str]]) -> list[Warn]:
+    """The warnings for a caller that uses a name, or a command, that will be removed."""
+    from operable.tool.framework import Warn
+
+    found = [
+        Warn("DEPRECATED_NAME", f"{old} is called {new} now", hint=f"write {new}", target=old)
+        for old, new in former
+    ]
+    if command.deprecated:
+        message = f"{command.name} is deprecated: {command.deprecated}"
+        found.append(Warn("DEPRECATED_COMMAND", message, target=command.name))
+    return found
+
+
+def unexpected_operands(command: Command, words: list[str], lacking: list[Param]) -> Fail:
+    """`lacking` are options that the call needs and does not have: the words may have been meant for the only one."""
     more = f" and {len(words) - 1} more" if len(words) > 1 else ""
     return Fail(
         "usage",
         "UNEXPECTED_OPERAND",
         f"{command.name} does not take {_short(words[0])!r}{more}: too many operands",
-        hint="quote an operand that has spaces",
+        hint=_meant(words, lacking) or "quote an operand that has spaces",
         target=_short(words[0]),
     )
+
+
+def _meant(words: list[str], lacking: list[Param]) -> str:
+    from shlex import quote
+
+    text = " ".join(words)
+    if len(lacking) != 1 or lacking[0].kind.base != "string" or len(text) > _SHOWN:
+        return ""
+    return f"--{lacking[0].flag} {quote(text)}"
 
 
 def _label(param: Param) -> str:

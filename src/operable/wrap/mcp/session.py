@@ -58,7 +58,7 @@ class ServerConnection:
     """A server that runs while the block lasts."""
 
     def __init__(self, argv: Sequence[str]) -> None:
-        inherit = allowed_to_server(argv)
+        inherit, self._believes = allowed_to_server(argv)
         self._command = prepare(argv, cwd=os.getcwd(), inherit=inherit)._replace(tree=True)
         self.secrets = secrets(inherit)
         self._stderr = ""
@@ -157,7 +157,7 @@ class ServerConnection:
         ):
             async with asyncio.timeout(CONNECT_TIMEOUT):
                 hello = await session.initialize()
-                self.tools = [_listed(tool) for tool in await list_tools(session)]
+                self.tools = [_listed(tool, self._believes) for tool in await list_tools(session)]
             said = hello.server_info
             self.about = About(said.name, said.version or "", getattr(said, "description", None) or "")
             self._session = session
@@ -165,8 +165,9 @@ class ServerConnection:
             await self._leave.wait()
 
 
-def _listed(tool: Any) -> ServerTool:
-    hints = tool.annotations
+def _listed(tool: Any, believed: bool) -> ServerTool:
+    """What the server says of a tool. Its hints count only where the user believes them: else it may be anything."""
+    hints = tool.annotations if believed else None
     read_only = hints is not None and hints.read_only_hint is True
     harmless = read_only or (hints is not None and hints.destructive_hint is False)
     return ServerTool(

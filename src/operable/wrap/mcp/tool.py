@@ -1,13 +1,15 @@
 """Any MCP server as an agent-operable tool: `operable wrap --mcp 'CMD' COMMAND …`.
 
-The server is started, asked for its tools, and each tool becomes a command; it runs until the one call has ended. What it
-does not call read-only is planned and applied; what it does not call harmless is destructive and needs `--confirm` (the
-protocol's own defaults). The properties of a tool's input become options; one that is called like a standard option gets
-the prefix `arg-`; `--arguments-json` takes them all as one object. Results are `mcp_result` (structured content) and
-`mcp_content`. A link to a resource of the server is dead once the server has ended. So its target also follows, in bounds,
-as `mcp_content`. Progress passes through. The command is split by the quoting rules of POSIX shells and run without
-one, with the allow-listed environment and what the user allows this very command (`settings`). Why a server ended is
-in its stderr: that is part of the error, redacted.
+The server is started, asked for its tools, and each tool becomes a command; it runs until the one call has ended. What a
+server says of its own tools (`readOnlyHint`) is not believed: each is planned and applied, and needs `--confirm`, unless the
+user has said of this very command that its hints count (`hints` in `settings`).
+
+The properties of a tool's input become options; one that is called like a standard option gets the prefix `arg-`;
+`--arguments-json` takes them all as one object. Results are `mcp_result` (structured content) and `mcp_content`. A link to
+a resource of the server is dead once the server has ended. So its target also follows, in bounds, as `mcp_content`.
+Progress passes through. The command is split by the quoting rules of POSIX shells and run without one, with the allow-
+listed environment and what the user allows this very command (`settings`). Why a server ended is in its stderr: that is
+part of the error, redacted.
 """
 
 from __future__ import annotations
@@ -40,6 +42,8 @@ _STANDARD = frozenset(
 _PLAIN = re.compile(r"[^a-z0-9]+")
 _ANYTHING = ["string", "number", "boolean", "object", "array"]
 _JSON = "arguments_json"
+# So many steps from a property to its type; a schema may refer to itself.
+_REFERENCES = 10
 # Of what a result links to: so many resources, of so many characters each, which are one line of the stream.
 _LINKS = 20
 _LINKED = 4 * 1024 * 1024
@@ -127,8 +131,9 @@ class McpCommand(Command):
     def _described(self) -> Iterator[Param]:
         from operable.wrap.schemas import params
 
-        properties = self._listed.schema.get("properties") or {}
-        inputs = {self._flags[name]: _typed(properties[name]) for name in self._flags}
+        schema = self._listed.schema
+        properties = schema.get("properties") or {}
+        inputs = {self._flags[name]: _typed(properties[name], schema) for name in self._flags}
         yield from params({"properties": inputs})
         yield Param(_JSON, ValueKind("string", nullable=True))
 
@@ -262,19 +267,47 @@ def _flags(schema: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield name, flags.take(flag)
 
 
-def _typed(schema: Any) -> dict[str, Any]:
+def _typed(given: Any, root: Mapping[str, Any]) -> dict[str, Any]:
     """A property with a type that a command line knows; one that has none can be anything."""
-    found = dict(schema) if isinstance(schema, dict) else {}
-    if "type" not in found and "enum" not in found:
-        found["type"] = _ANYTHING
+    found = _resolved(given, root)
+    if found.get("type") == "array":
+        items = _resolved(found.get("items"), root)
+        # Objects, and whatever has no type that a word could have, are given as JSON, one for each option.
+        found["items"] = items if "type" in items or "enum" in items else {"type": _ANYTHING}
     if found.get("type") == "boolean":
         found["type"] = [
             "boolean",
             "null",
         ]  # a flag that is not given is not false: the server has its own default
+    if "type" not in found and "enum" not in found:
+        found["type"] = _ANYTHING
     found.pop("default", None)  # the server fills it in
     found.pop("format", None)
     return found
+
+
+def _resolved(given: Any, root: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema without the references and the one alternative to null that libraries write: `{"$ref": "#/$defs/Item"}`."""
+    found = dict(given) if isinstance(given, dict) else {}
+    for _ in range(_REFERENCES):
+        branches = [each for each in found.get("anyOf") or () if each != {"type": "null"}]
+        if isinstance(found.get("$ref"), str):
+            target = _at(root, found.pop("$ref"))
+        elif len(branches) == 1 and isinstance(branches[0], dict):
+            target = branches[0]
+            del found["anyOf"]
+        else:
+            return found
+        found = {**target, **found}
+    return {}
+
+
+def _at(root: Mapping[str, Any], reference: str) -> dict[str, Any]:
+    """What a reference within the document leads to; nothing for any other."""
+    value: Any = root
+    for step in reference.removeprefix("#/").split("/") if reference.startswith("#/") else ("",):
+        value = value.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(value, dict) else None
+    return dict(value) if isinstance(value, dict) else {}
 
 
 def _name(text: str) -> str:

@@ -31,15 +31,8 @@ _FORGETFUL = frozenset(("csv_s", "ini", "kv"))
 
 
 def _parse(upstream: Upstream, rules: Mapping[str, Any]) -> Iterator[Any]:
-    try:
-        import jc  # type: ignore[import-untyped,unused-ignore]
-    except ImportError as problem:
-        raise Fail(
-            "config",
-            "EXTRA_MISSING",
-            "this wrapper needs the package jc",
-            hint="pip install 'operable[wrap]'",
-        ) from problem
+    import jc  # type: ignore[import-untyped,unused-ignore]
+
     name = str(rules.get("parser", ""))
     if name.replace("-", "_") not in jc.parser_mod_list():
         raise invalid(upstream.plan.folder, f"jc has no parser {name!r}")

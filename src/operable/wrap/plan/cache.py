@@ -14,6 +14,7 @@ import os
 import sys
 
 from operable import __version__
+from operable.kernel.errors import Fail
 from operable.state import cache
 from operable.state.paths import cache_path
 from operable.wrap.places import MARKER, invalid, origin
@@ -28,11 +29,13 @@ if TYPE_CHECKING:
     from operable.wrap.plan.model import WrapPlan
 
 # What is kept changes its form with this number.
-FORM = 10
+FORM = 11
 
 
 def plan_of(folder: str) -> WrapPlan:
-    """The plan of the wrapper in this folder."""
+    """The plan of the wrapper in this folder; Fail WRAPPER_CHANGED if it is not what was added from elsewhere."""
+    if origin(folder) == "user":
+        _require_as_added(folder)
     own = _settings()
     fingerprint = _fingerprint(folder, own)
     # What one user allows is nothing for the others who use this package.
@@ -52,6 +55,16 @@ def plan_of(folder: str) -> WrapPlan:
     if sys.dont_write_bytecode or not cache.keep(beside, fingerprint, values):
         cache.keep(cached, fingerprint, values, private=True)
     return plan
+
+
+def _require_as_added(folder: str) -> None:
+    from operable.distribution.installation import changed_since_added
+
+    if changed_since_added(folder):
+        name = os.path.basename(folder)
+        message = f"the wrapper {name} was added from elsewhere, and has changed since"
+        hint = f"operable wrap remove {name}, then add it again"
+        raise Fail("authz", "WRAPPER_CHANGED", message, hint=hint, target=folder)
 
 
 def _files(folder: str) -> Iterator[str]:

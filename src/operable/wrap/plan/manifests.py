@@ -17,6 +17,7 @@ from operable.manifest.blocks import ToolSandbox
 from operable.manifest.kinds.cli import Cli
 from operable.manifest.kinds.tool import ToolManifest
 from operable.wrap.enclosure import wanted
+from operable.wrap.native import read_native
 from operable.wrap.needs import CONSENT, read_needs, read_only_sandbox
 from operable.wrap.places import MARKER, invalid
 from operable.wrap.plan.model import (
@@ -29,11 +30,13 @@ from operable.wrap.plan.model import (
 )
 
 # CLI.md: metadata.operable
-_CLI_KEYS = frozenset(("default", "exits", "read_env", "replaces", "stderr", "syscalls", "unverified"))
+_CLI_KEYS = frozenset(
+    "default elsewhere exits native read_env replaces stderr subcommands syscalls unverified".split()
+)
 # TOOL.md: metadata.operable
 _TOOL_KEYS = frozenset(
-    "bulk columns cursor exits function heartbeat limit needs operands options parse plan project_code resume secrets"
-    " short stderr stdin terminal unbounded".split()
+    "bulk columns cursor exits function heartbeat limit native needs operands options parse plan project_code"
+    " resume secrets short stderr stdin terminal unbounded unordered".split()
 )
 # metadata.operable.plan
 _PLAN_KEYS = frozenset(("action", "function", "needs", "plans_without_code", "project_code", "target"))
@@ -84,10 +87,12 @@ def read(folder: str) -> WrapPlan:
         os=list(cli.requires.os),
         env_pass=list(cli.sandbox.env.pass_),
         env_set=dict(cli.sandbox.env.set),
-        read_env=_variables(path, extra.get("read_env", {})),
+        read_env=_texts(path, "read_env", extra.get("read_env", {})),
         auth=cli.auth is not None,
         login=_login(cli),
         default=default,
+        elsewhere=_texts(path, "elsewhere", extra.get("elsewhere", {})),
+        subcommands=bool(extra.get("subcommands", False)),
         replaces=bool(extra.get("replaces", False)),
         syscalls=bool(extra.get("syscalls", False)),
         unverified=bool(extra.get("unverified", False)),
@@ -121,6 +126,13 @@ def _command(
     if rule:
         extra["plan"] = ChangeRule(**rule)
     exits = _exits(bundle_path, cli.output.exit_codes, shared.get("exits", {}))
+    properties = tool.inputs.get("properties", {})
+    tables = (shared.get("native", {}), extra.pop("native", {}))
+    native = {
+        name: each for table in tables for name, each in read_native(loaded.path, table, properties).items()
+    }
+    if native:
+        extra["native"] = native
     destructive = tool.approval == "always" or tool.risk_level >= _DESTRUCTIVE_RISK
     return WrapCommandPlan(
         name=name,
@@ -166,16 +178,22 @@ def _inputs(path: str, inputs: dict[str, Any], rule: Mapping[str, Any]) -> dict[
     return {**inputs, "properties": {**properties, CONSENT: consent}}
 
 
-def _variables(path: str, given: Any) -> dict[str, str]:
+def _texts(path: str, key: str, given: Any) -> dict[str, str]:
     if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
-        raise invalid(path, "metadata.operable.read_env is a mapping from variables to texts")
+        raise invalid(path, f"metadata.operable.{key} is a mapping from names to texts")
     return dict(given)
 
 
 def _check(path: str, tool: ToolManifest, extra: Mapping[str, Any]) -> None:
     """What the schema of a TOOL.md cannot know of `metadata.operable`."""
     known = tool.inputs.get("properties", {})
-    for name in (*extra.get("operands", ()), *extra.get("options", {}), *extra.get("secrets", ())):
+    unordered = [extra["unordered"]] if "unordered" in extra else []
+    for name in (
+        *extra.get("operands", ()),
+        *extra.get("options", {}),
+        *extra.get("secrets", ()),
+        *unordered,
+    ):
         if name not in known:
             raise invalid(path, f"metadata.operable names the input {name!r}, which is not declared")
     for elements in extra.get("options", {}).values():

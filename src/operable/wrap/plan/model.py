@@ -113,6 +113,7 @@ class WrapCommandPlan(PlanRecord):
     function: str | None = None  # who parses, instead of a parser of `parsers/`
     heartbeat: float | None = None  # seconds between signs of life
     limit: int | None = None  # how many results it gives by default
+    native: Mapping[str, Any] = {}  # the program's own options -> what they mean here (`wrap.native`)
     operands: Sequence[str] = ()  # inputs without a flag
     options: Mapping[str, Sequence[str]] = {}  # input -> the words that it adds to argv
     parse: Mapping[str, Any] = {}  # the parser and its rules
@@ -122,6 +123,7 @@ class WrapCommandPlan(PlanRecord):
     short: Mapping[str, str] = {}  # input -> its letter
     stdin: str | None = None  # the function that makes the input of the program
     terminal: bool = False  # whether the program prints an end marker
+    unordered: str = ""  # the input that takes the order from its results, and so the cursor from a page
     unbounded: bool = False  # whether it runs until it is stopped
 
 
@@ -163,6 +165,8 @@ class WrapPlan(PlanRecord):
     auth: bool  # whether the program needs a login
     login: LoginPlace  # where that is kept
     default: str | None  # the command that is meant where none is named
+    elsewhere: Mapping[str, str]  # commands of the program that are not here -> what to write instead
+    subcommands: bool  # whether a first word names a command of the program, never an operand
     replaces: bool  # whether it writes U+FFFD for bytes that are not UTF-8
     syscalls: bool  # whether it asks the system itself, without a program
     unverified: bool  # whether it is an unfinished draft

@@ -5,6 +5,10 @@
 
     [mcp."npx -y some-server"]
     env = ["SOME_TOKEN"]
+    hints = true
+
+`hints` says that this server's own words about its tools count: which only read, and which destroy nothing. Without it
+each tool of a server is a change that needs `--confirm`, because a server can call itself anything.
 
 A wrapped program gets the variables that its CLI.md names, and nothing else; an MCP server (`operable wrap --mcp`) none.
 Here the user names more of them, for one wrapper without touching its folder, or for one command that starts a server: names
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 FILE = "wrap.toml"
 SERVERS = "mcp"
 _KEYS = ("env",)
+_HINTS = "hints"
 # A file of more than this was not written by a person.
 _LIMIT = 1_048_576
 
@@ -73,8 +78,10 @@ def strays(spoken_of: Sequence[str]) -> Iterator[Warn]:
             yield Warn("WRAP_SETTINGS_UNUSED", message, hint=f"{meant} ({place()})")
 
 
-def allowed_to_server(argv: Sequence[str]) -> list[str]:
-    """The variables that the user allows an MCP server that is started with exactly these words."""
+def allowed_to_server(argv: Sequence[str]) -> tuple[list[str], bool]:
+    """The variables that the user allows an MCP server that is started with exactly these words, and whether the user
+    believes what it says of its tools.
+    """
     import shlex
 
     path, found = _read()
@@ -87,8 +94,15 @@ def allowed_to_server(argv: Sequence[str]) -> list[str]:
         except ValueError as problem:
             raise _invalid(path, f"has a command that cannot be split into words: {problem}") from problem
         if meant:
-            return _variables(path, SERVERS, table)
-    return []
+            return _variables(path, SERVERS, table, (*_KEYS, _HINTS)), _believed(path, table)
+    return [], False
+
+
+def _believed(path: str, table: dict[str, Any]) -> bool:
+    hints = table.get(_HINTS, False)
+    if not isinstance(hints, bool):
+        raise _invalid(path, f"needs true or false as {_HINTS} of a server")
+    return hints
 
 
 def _read() -> tuple[str, dict[str, Any]]:
@@ -117,12 +131,12 @@ def _decoded(path: str, data: bytes) -> dict[str, Any]:
         raise _invalid(path, f"is not TOML: {problem}") from problem
 
 
-def _variables(path: str, name: str, table: Any) -> list[str]:
+def _variables(path: str, name: str, table: Any, known: tuple[str, ...] = _KEYS) -> list[str]:
     if not isinstance(table, dict):
         raise _invalid(path, f"needs a table for {name}")
-    unknown = sorted(table.keys() - set(_KEYS))
+    unknown = sorted(table.keys() - set(known))
     if unknown:
-        raise _invalid(path, f"has {unknown[0]!r} for {name}; it knows {', '.join(_KEYS)}")
+        raise _invalid(path, f"has {unknown[0]!r} for {name}; it knows {', '.join(known)}")
     names = table.get("env", [])
     if not isinstance(names, list):
         raise _invalid(path, f"needs a list of names as env of {name}")

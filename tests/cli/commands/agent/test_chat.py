@@ -1,42 +1,51 @@
 """`operable agent chat`: a conversation at a terminal, with approvals there, or from a file of messages."""
 
+from contextlib import contextmanager
+
+import pytest
+
 from tests.cli.agents import steps
-from tests.cli.drive import PROGRAM
-from tests.tool.drive import terminal
+from tests.cli.terminal.tmux import at_terminal
 
 
+@contextmanager
 def chat(scene, *words):
-    return terminal(
-        "agent", "chat", "scripted", "--workspace", str(scene.work), *words, tool=PROGRAM, env=scene.env
-    )
+    with at_terminal("agent", "chat", "scripted", *words, folder=scene.work, **scene.env) as person:
+        person.wait("/help says")
+        yield person
 
 
+def told(person, text):
+    person.paste(text)
+    person.press("Enter")
+
+
+@pytest.mark.needs("tmux")
 def test_a_person_talks_and_answers_what_the_agent_asks(scene, tmp_path):
     scene.user()
     touched = tmp_path / "touched"
     asks = steps(
         {"call": "Edit", "kind": "edit", "args": {"path": "a"}, "ask": True, "touch": str(touched)},
-        {"say": "edited"},
+        {"say": "done with it"},
     )
 
     with chat(scene) as person:
-        person.read_until(">")
-        assert "/quit ends" in person.screen
-        person.type("hello\n")
-        person.read_until("You said: hello")
-        person.type(f"{asks}\n")
-        person.read_until("Allow it?")
+        person.type("hello")
+        person.wait("You said: hello")
+        told(person, asks)
+        asked = person.wait("Allow it?")
+        assert "this call with exactly these arguments, in this session" in asked
         assert not touched.exists()
-        person.type("y\n")
-        person.read_until("edited")
-        person.type("/quit\n")
-        outcome = person.finish()
+        person.type("y")
+        person.wait("\ndone with it")
+        person.type("/quit")
+        person.wait("exit status 0")
 
-    assert outcome.exit_code == 0, outcome
     assert touched.exists()
     assert scene.session()["turns"] == 2
 
 
+@pytest.mark.needs("tmux")
 def test_what_a_person_denies_does_not_happen_and_the_conversation_goes_on(scene, tmp_path):
     scene.user()
     touched = tmp_path / "touched"
@@ -52,57 +61,111 @@ def test_what_a_person_denies_does_not_happen_and_the_conversation_goes_on(scene
     )
 
     with chat(scene) as person:
-        person.read_until(">")
-        person.type(f"{asks}\n")
-        person.read_until("Allow it?")
-        person.type("nonsense\n")
-        person.read_until("not one of the answers")
-        # What is typed before the question is asked again is forgotten.
-        person.screen = person.screen.partition("not one of the answers")[2]
-        person.read_until("Allow it?")
-        person.type("n\n")
-        person.read_until("as you wish")
-        person.type("\x04")
-        outcome = person.finish()
+        told(person, asks)
+        person.wait("Allow it?")
+        person.type("nonsense")
+        person.wait("not one of the answers")
+        person.type("n")
+        person.wait("\nas you wish")
+        person.press("C-d")
+        person.wait("exit status 0")
 
-    assert outcome.exit_code == 0, outcome
     assert not touched.exists()
     record = next(each for each in scene("audit").results if each["action"] == "agent.decision")
     assert (record["decision"], record["policy"]) == ("deny", "terminal")
 
 
+@pytest.mark.needs("tmux")
 def test_who_is_faster_elsewhere_answers_for_the_person(scene):
     scene.user()
-    asks = steps({"call": "Bash", "kind": "execute", "args": {"command": "ls"}, "ask": True}, {"say": "ran"})
+    asks = steps(
+        {"call": "Bash", "kind": "execute", "args": {"command": "ls"}, "ask": True}, {"say": "it ran"}
+    )
 
     with chat(scene) as person:
-        person.read_until(">")
-        person.type(f"{asks}\n")
-        person.read_until("Allow it?")
+        told(person, asks)
+        person.wait("Allow it?")
         question = scene("approvals").of("agent_question")[0]
         assert scene("answer", question["session"], question["question"], "--allow").exit_code == 0
-        person.read_until("answered elsewhere")
-        person.read_until("ran")
-        person.type("\x04")
-        outcome = person.finish()
+        person.wait("answered elsewhere")
+        person.wait("\nit ran")
+        person.press("C-d")
+        person.wait("exit status 0")
 
-    assert outcome.exit_code == 0, outcome
     record = next(each for each in scene("audit").results if each["action"] == "agent.decision")
     assert (record["decision"], record["policy"]) == ("allow", "operable agent answer")
 
 
+@pytest.mark.needs("tmux")
 def test_a_turn_that_fails_is_told_and_the_next_one_goes_on(scene):
     scene.user()
 
     with chat(scene) as person:
-        person.read_until(">")
-        person.type(steps({"error": "boom"}) + "\n")
-        person.read_until("boom")
-        person.type("/mode nonsense\n/help\n")
-        person.type("again\n")
-        person.read_until("You said: again")
-        person.type("\x04")
-        assert person.finish().exit_code == 0
+        told(person, steps({"error": "boom"}))
+        person.wait("✗ boom")
+        person.type("again")
+        person.wait("You said: again")
+        person.press("C-d")
+        person.wait("exit status 0")
+
+
+@pytest.mark.needs("tmux")
+def test_reading_in_the_workspace_needs_no_question_unless_a_rule_says_so(scene):
+    scene.user()
+    (scene.work / "a").write_text("x")
+    reads = steps(
+        {"call": "Read", "kind": "read", "args": {"path": "a"}, "ask": True, "result": "x"},
+        {"say": "it was read"},
+    )
+    outside = steps(
+        {"call": "Read", "kind": "read", "args": {"path": "/etc/hosts"}, "ask": True}, {"say": "never"}
+    )
+
+    with chat(scene) as person:
+        told(person, reads)
+        assert "Allow it?" not in person.wait("\nit was read")
+        told(person, outside)
+        person.wait("Allow it?")
+        person.press("C-c")
+        person.wait("Stopped.")
+    with chat(scene, "--ask", "kind:read") as person:
+        told(person, reads)
+        person.wait("Allow it?")
+
+
+@pytest.mark.needs("tmux")
+def test_ctrl_c_stops_the_turn_and_twice_leaves(scene):
+    scene.user()
+
+    with chat(scene) as person:
+        told(person, steps({"say": "begun\n\n"}, {"hang": True}))
+        person.wait("\nbegun")
+        person.press("C-c")
+        person.wait("Stopped.")
+        person.type("again")
+        person.wait("You said: again")
+        person.idle()
+        person.press("C-c")
+        person.wait("Ctrl-C again leaves.")
+        person.press("C-c")
+        person.wait("exit status 0")
+
+
+@pytest.mark.needs("tmux")
+def test_an_earlier_session_is_picked_and_goes_on(scene):
+    scene.user()
+    with chat(scene) as person:
+        person.type("the first one")
+        person.wait("You said: the first one")
+        person.press("C-d")
+        person.wait("exit status 0")
+    words = ("agent", "chat", "scripted", "--resume", "pick")
+    with at_terminal(*words, folder=scene.work, **scene.env) as person:
+        assert "… You said: the first one" in person.wait("Go on with which one?")
+        person.type("1")
+        person.wait("/help says")
+        person.press("C-d")
+        person.wait("exit status 0")
 
 
 def test_messages_of_a_file_are_turns_of_one_session_in_machine_mode(scene):

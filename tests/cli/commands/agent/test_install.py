@@ -3,14 +3,15 @@
 import json
 import os
 import shlex
+import signal
 import stat
 
 import pytest
 
-from tests.cli.drive import PROGRAM
+from tests.cli.drive import PROGRAM, processes_with
 from tests.host.launch.making import recorder
 from tests.requirement import requirement
-from tests.tool.drive import terminal
+from tests.tool.drive import Gate, eventually, terminal
 
 
 @pytest.fixture
@@ -145,7 +146,34 @@ def test_an_agent_is_logged_in_by_its_own_command_once(scene, parrot):
     assert not (scene.work / "token").exists()
     assert scene("login", "parrot").of("agent_login")[0]["state"] == "authed"
     assert (scene.work / "token").exists()
-    assert scene("login", "parrot").summary["count"] == 0
+    (known,) = scene("login", "parrot").of("aoi:check")
+    assert (known["ok"], known["detail"]) == (True, "parrot is logged in: token")
+
+
+def test_an_agent_that_keeps_its_login_by_itself_is_looked_at_and_every_way_to_log_in_is_said(scene, parrot):
+    told = {
+        "login_files": ["~/.parrot/token"],
+        "login_command": "parrot login",
+        "login_help": "ask its owner",
+    }
+    parrot(metadata={"operable": told}, models={"env": {"parrot": "PARROT_KEY"}})
+
+    assert scene("install", "parrot").exit_code == 0
+    refused = scene("login", "parrot")
+    assert (refused.exit_code, refused.error["code"]) == (77, "AUTH_REQUIRED")
+    assert refused.error["hint"] == "run parrot login; or give it a key in PARROT_KEY; or ask its owner"
+
+    (scene.home / ".parrot").mkdir(parents=True)
+    (scene.home / ".parrot" / "token").write_text("x")
+    (known,) = scene("login", "parrot", env={"HOME": str(scene.home)}).of("aoi:check")
+    assert known["detail"] == "parrot is logged in: ~/.parrot/token"
+
+
+def test_an_agent_without_any_word_about_its_login_is_not_called_logged_in(scene, parrot):
+    parrot()
+    scene("install", "parrot")
+
+    assert scene("login", "parrot").error["code"] == "AUTH_REQUIRED"
 
 
 def test_a_login_that_needs_a_person_is_refused_at_once_where_nobody_is(scene, parrot):
@@ -156,6 +184,65 @@ def test_a_login_that_needs_a_person_is_refused_at_once_where_nobody_is(scene, p
 
     assert (outcome.exit_code, outcome.error["code"]) == (77, "AUTH_REQUIRED")
     assert (outcome.error["aip_code"], outcome.error["login_command"]) == ("auth_required", "touch token")
+
+
+KEY = "sk-kept-0123456789abcdef"
+
+
+def _with_a_key(scene, parrot, backend):
+    folder = parrot(auth={"ref": "./SECRETS.md", "state": {"env": ["PARROT_KEY"]}})
+    (folder / "SECRETS.md").write_text(
+        "---\nsecrets:\n  - {slug: parrot-key, name: Key, description: Of the parrot."
+        + (f", backend: '{backend}'" if backend else "")
+        + "}\n---\n"
+    )
+    scene("install", "parrot")
+
+
+@pytest.mark.parametrize("way", ["file", "stdin"])
+def test_a_key_is_kept_where_the_inventory_says_and_is_nowhere_else(scene, parrot, way):
+    place = scene.home / "keys" / "parrot"
+    _with_a_key(scene, parrot, f"file://{place}")
+    given = scene.work / "key.txt"
+    given.write_text(f"{KEY}\n")
+    assert scene("login", "parrot").error["code"] == "AUTH_REQUIRED"
+
+    plan = scene("login", "parrot", "--from-file", str(given), "--dry-run").of("aoi:plan")[0]
+    assert (plan["slug"], plan["source"], place.exists()) == ("parrot-key", str(given), False)
+    if way == "file":
+        done = scene("login", "parrot", "--from-file", str(given))
+    else:
+        done = scene("login", "parrot", "--from-file", "-", input=given.read_bytes())
+
+    assert done.of("agent_login")[0]["state"] == "authed", done
+    assert (place.read_text(), stat.S_IMODE(place.stat().st_mode)) == (KEY, 0o600)
+    assert KEY.encode() not in done.stdout + done.stderr.encode()
+    (known,) = scene("login", "parrot").of("aoi:check")
+    assert known["detail"] == "parrot is logged in: PARROT_KEY"
+    holding = [path for path in scene.home.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+    assert holding == [place]
+
+
+def test_a_key_that_cannot_be_kept_is_refused_with_what_to_do(scene, parrot):
+    _with_a_key(scene, parrot, None)
+    (scene.work / "key.txt").write_text(KEY)
+    (scene.work / "empty.txt").write_text("\n")
+
+    nowhere = scene("login", "parrot", "--from-file", "key.txt")
+    assert (nowhere.exit_code, nowhere.error["code"]) == (78, "SECRET_NOT_WRITABLE")
+    assert KEY.encode() not in nowhere.stdout
+    assert scene("login", "parrot", "--from-file", "empty.txt").error["code"] == "INVALID_KEY"
+    assert scene("login", "parrot", "--from-file", "none.txt").error["code"] == "FILE_NOT_FOUND"
+
+
+def test_an_agent_without_an_inventory_has_no_place_for_a_key(scene, parrot):
+    parrot(models={"env": {"parrot": "PARROT_KEY"}})
+    scene("install", "parrot")
+
+    refused = scene("login", "parrot", "--from-file", "key.txt")
+
+    assert refused.error["code"] == "KEY_NOT_DECLARED"
+    assert refused.error["hint"] == "give it the key in PARROT_KEY"
 
 
 def test_before_anything_else_it_must_be_installed(scene, parrot):
@@ -224,6 +311,56 @@ def fetched(scene):
     recorder(tools, "npm", f'mkdir -p "$3/node_modules/.bin"; cp {folder}/scripted "$3/node_modules/.bin/"')
     scene.env["PATH"] = f"{tools}:{os.environ['PATH']}"
     return tools / "npm.calls"
+
+
+@pytest.fixture
+def slow(scene):
+    """An agent whose installer waits at a gate."""
+    folder = scene.user(bin="scripted", install=[{"method": "npm", "package": "a-scripted-agent"}])
+    tools = scene.home / "bin"
+    tools.mkdir()
+    gate = Gate(tools / "gate")
+    copy = f'mkdir -p "$3/node_modules/.bin"; cp {folder}/scripted "$3/node_modules/.bin/"'
+    recorder(tools, "npm", f"exec 3< {gate.path}; head -c 1 <&3 > /dev/null; {copy}")
+    scene.env["PATH"] = f"{tools}:{os.environ['PATH']}"
+    yield gate
+    gate.close()
+
+
+def test_how_far_an_installation_is_can_be_read_while_it_runs(scene, slow):
+    with scene.running("install", "scripted") as running:
+        begun = running.event("aoi:progress")
+        still = running.process.poll()
+        slow.open()
+        outcome = running.finish()
+
+    assert still is None
+    assert (begun["done"], begun["unit"]) == (1, "steps")
+    assert "npm" in begun["message"]
+    assert outcome.exit_code == 0, outcome
+    assert [event["done"] for event in outcome.of("aoi:progress")] == [1, 2]
+    assert outcome.of("agent_installed")[0]["method"] == "npm"
+
+
+def test_a_person_sees_how_far_an_installation_is(scene, slow):
+    with terminal(
+        "agent", "install", "scripted", "--workspace", str(scene.work), tool=PROGRAM, env=scene.env
+    ) as person:
+        person.read_until("trying npm")
+        slow.open()
+        assert person.finish().exit_code == 0
+
+
+def test_an_interrupt_ends_the_installer_with_the_installation(scene, slow):
+    with scene.running("install", "scripted") as running:
+        running.event("aoi:progress")
+        eventually(lambda: processes_with(str(scene.home / "bin" / "npm")), "npm")
+        running.signal(signal.SIGINT)
+        outcome = running.finish()
+
+    assert outcome.exit_code == 130
+    assert not processes_with(str(scene.home / "bin" / "npm"))
+    assert scene("show", "scripted").results[0]["installed"] is None
 
 
 MISSING = (65, "AGENT_NOT_INSTALLED", "not_found")

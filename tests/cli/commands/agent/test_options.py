@@ -18,6 +18,7 @@ TABLE = Table[Scene](commands("operable.cli.commands.agent", "agent "))
 effect, seen = TABLE.effect, TABLE.seen
 TALKS = "agent prompt,agent chat"
 ANSWER, PROMPT = "cli/commands/agent/test_answer.py::test_", "cli/commands/agent/test_prompt.py::test_"
+CONTROL = "cli/commands/agent/test_session_control.py::test_"
 LOGS, INSTALL = "cli/commands/agent/test_logs.py::test_", "cli/commands/agent/test_install.py::test_"
 APPROVE, IMPORT = "cli/commands/agent/test_approve.py::test_", "cli/commands/agent/test_import.py::test_"
 LIST = "cli/commands/agent/test_list.py::test_"
@@ -36,8 +37,15 @@ def edit(path: Path) -> str:
     return steps({"call": "Edit", "kind": "edit", "args": {"path": "a"}, "ask": True, "touch": str(path)})
 
 
+# -- from elsewhere
+
+ADDED = "cli/commands/agent/test_installation.py::test_"
+seen("agent add", "--signed", "--revision", by=ADDED + "what_it_may_do_is_shown_and_it_works_after_a_yes")
+seen("agent update", "--revision", by=ADDED + "an_update_shows_the_difference")
+
 # -- talks
 
+seen("agent login", "--from-file", by="cli/commands/agent/test_install.py::test_a_key_is_kept_where_the_inventory_says_and_is_nowhere_else")  # fmt: skip
 seen("agent prompt", "--prompt", by=PROMPT + "with_nothing_said_every_question_is_answered_with_no")
 seen("agent chat", "--messages", by="cli/commands/agent/test_chat.py::test_messages_of_a_file_are_turns_of_one_session_in_machine_mode")  # fmt: skip
 seen("agent prompt", "--continuation", by=PROMPT + "a_strategy_that_the_manifest_does_not_support_is_refused")
@@ -252,6 +260,8 @@ seen(
     "--workspace",
     by=LIST + "a_manifest_that_cannot_be_read_is_listed_with_its_problem",
 )
+seen("agent prune", "--older-than", "--workspace", by=CONTROL + "only_sessions_whose_own_time_or_the_age_is_over_are_pruned")  # fmt: skip
+seen(TALKS, "--keep-for", by=CONTROL + "only_sessions_whose_own_time_or_the_age_is_over_are_pruned")
 seen("agent validate", "--tolerant", by=LIST + "tolerant_validation_takes_extensions_with_a_warning")
 seen(
     "agent approve",

@@ -115,7 +115,7 @@ def test_approve_shows_its_plan_pins_and_revokes(world):
 
 @requirement("appmd:decision:entries")
 def test_a_plain_answer_becomes_meta_entries_and_a_summary(world):
-    approved(world, LIST)
+    approved(world, LIST, more="metadata: {operable: {lists: {list: items}, reads: [list]}}")
     outcome = world("call", "one", "--", "list")
     assert [each["value"] for each in outcome.of("app_entry")] == [{"id": "a"}, {"id": "b"}, {"id": "c"}]
     assert outcome.summary["answer"] == {"ok": True, "count": 3}
@@ -123,6 +123,26 @@ def test_a_plain_answer_becomes_meta_entries_and_a_summary(world):
     assert (cut.summary["count"], cut.summary["truncated"]) == (2, True)
     people = world("call", "one", "--", "list", output=None)
     assert people.stdout.decode().split()[:3] == ["ID", "a", "b"]
+
+
+def test_the_answer_of_a_command_that_may_change_something_is_whole_whatever_the_limit(world):
+    program = 'say({"ok": True, "removed": [str(number) for number in range(300)]})'
+    approved(world, program, more="metadata: {operable: {lists: {get: removed}}}")
+    outcome = world("call", "one", "--limit", "2", "--", "get")
+    assert (outcome.summary["count"], outcome.summary["truncated"]) == (300, False)
+    (whole,) = world("call", "one", "--", "list").of("app_entry")
+    assert len(whole["value"]["removed"]) == 300
+
+
+def test_a_command_reads_what_it_is_given(world):
+    approved(world, 'say({"read": sys.stdin.read()})')
+    (world.root / "input.txt").write_text("from a file")
+    told = world("call", "one", "--stdin", "input.txt", "--", "get").of("app_entry")
+    assert told[0]["value"] == {"read": "from a file"}
+    told = world("call", "one", "--stdin", "-", "--", "get", input=b"from us").of("app_entry")
+    assert told[0]["value"] == {"read": "from us"}
+    assert world("call", "one", "--", "get", input=b"from us").of("app_entry")[0]["value"] == {"read": ""}
+    assert world("call", "one", "--stdin", "none.txt", "--", "get").error["code"] == "INPUT_NOT_READABLE"
 
 
 @requirement("appmd:confirmation:before-the-process", "appmd:confirmation:everywhere")

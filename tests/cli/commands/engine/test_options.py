@@ -23,8 +23,14 @@ seen(
     "--job",
     "--state",
     "--since",
+    "--until",
+    "--cause",
     by=VIEWS + "runs_are_filtered_by_job_state_and_time_and_paged",
 )
+FIELDS = VIEWS + "fields_are_chosen_by_name_and_a_page_goes_on_behind_them"
+seen("engine runs", "--fields", by=FIELDS)
+seen("engine jobs", "--fields", by=FIELDS)
+seen("engine jobs", "--workflow", "--state", by=VIEWS + "jobs_are_filtered_by_workflow_and_state")
 seen("engine watch", "--job", "--since", by=VIEWS + "watch_reports_each_change_once_until_it_is_stopped")
 PARTS = VIEWS + "a_large_output_comes_in_parts_by_cursor_and_by_range"
 seen("engine logs", "--attempt", "--from", "--bytes", by=PARTS)
@@ -116,7 +122,9 @@ def _(engine: Engine) -> None:
     (job, _) = engine.call("jobs")
     database = engine.place.open_store()
     with database.transaction() as connection:
-        connection.execute("INSERT INTO ticks VALUES (?, ?, 0)", (job["job_id"], 1_700_000_100))
+        connection.execute(
+            "INSERT INTO ticks (job_id, last_tick, missed) VALUES (?, ?, 0)", (job["job_id"], 1_700_000_100)
+        )
     database.close()
     engine.call("start", "--until-idle", "--missed", "skip")
     assert engine.runs(cause="tick", job_id=job["job_id"]) == []

@@ -78,7 +78,36 @@ def test_runs_are_filtered_by_job_state_and_time_and_paged(engine: Engine) -> No
     rest = engine.call("runs", "--limit", "3", "--cursor", page.summary["next_cursor"])
     assert sorted(run["name"] for run in [*page.results, *rest]) == everything
     assert engine.refused("runs", "--state", "sleeping")["category"] == "usage"
+    assert names("--cause", "trigger") == ["large Failure Handler"]
+    assert names("--until", "1h") == []
+    assert names("--since", "1h", "--until", "2999-01-01") == everything
     assert engine.refused("runs", "--since", "yesterday")["code"] == "TIME_INVALID"
+
+
+def test_fields_are_chosen_by_name_and_a_page_goes_on_behind_them(engine: Engine) -> None:
+    words = ("runs", "--fields", "state,reason", "--job", "flow/large")
+    (run,) = engine.call(*words)
+    assert run.pop("run_id").startswith("run_")
+    assert run == {"type": "engine_run_fields", "fields": {"state": "failed", "reason": "exit status 3"}}
+    lines = shown(engine, *words).splitlines()
+    assert (lines[0].split(), lines[1].split()[1:]) == (
+        ["RUN_ID", "STATE", "REASON"],
+        "failed exit status 3".split(),
+    )
+    jobs = operable(
+        "engine", "jobs", "--fields", "name", "--limit", "1", env=engine.environment, cwd=engine.folder
+    )
+    rest = engine.call("jobs", "--fields", "name", "--cursor", jobs.summary["next_cursor"])
+    names = [each["fields"]["name"] for each in [*jobs.results, *rest]]
+    assert names == ["large", "large Failure Handler", "asks", "fails"]
+    assert "fields: job_id, name," in engine.refused("jobs", "--fields", "name,nmae")["hint"]
+    assert engine.refused("runs", "--fields", ",")["code"] == "UNKNOWN_FIELD"
+
+
+def test_jobs_are_filtered_by_workflow_and_state(engine: Engine) -> None:
+    assert len(engine.call("jobs", "--workflow", "flow", "--state", "enabled")) == 4
+    assert engine.call("jobs", "--workflow", "other") == []
+    assert engine.call("jobs", "--state", "paused") == []
 
 
 def test_a_run_that_waits_for_its_retry_says_when(engine: Engine) -> None:
@@ -220,10 +249,32 @@ def test_watch_draws_a_table_at_a_terminal_and_ends_with_ctrl_c(engine: Engine) 
     assert "0 workers" in seen.screen
 
 
+def test_what_users_and_agents_wrote_is_no_command_of_the_terminal(tmp_path: Path) -> None:
+    engine = Engine(tmp_path, task("asks", approval={"policy": "manual"}))
+    run = engine.trigger("asks")
+    engine.call("reject", run, "--reason", "\x1b]0;title\x07\x1b[2Jno")
+    env = {**SURROUNDINGS, **engine.environment, "COLUMNS": "80", "LINES": "24"}
+    with terminal("engine", "watch", tool=Path(PROGRAM), env=env, leader=True) as seen:
+        seen.read_until("Ctrl-C ends this")
+        seen.type("\x03")
+        seen.finish()
+    for text in (
+        seen.screen,
+        *(shown(engine, *words) for words in (("runs",), ("timeline", run), ("logs", run))),
+    ):
+        assert "rejected by" in text
+        assert "\x1b]0;title" not in text
+        assert "\x1b[2J" not in text
+    (drawn,) = engine.call("timeline", run, "--draw", "svg")
+    assert "\x1b" not in drawn["text"]
+
+
 def test_gc_plans_first_and_removes_rows_outputs_and_tickets(tmp_path: Path) -> None:
     engine = Engine(tmp_path, task("a", "sh", "-c", "seq 1 30000"))
     old, new = (engine.trigger("a", "--key", key) for key in ("1", "2"))
     engine.call("start", "--until-idle")
+    audit = tmp_path / "home" / "state" / "audit.ndjson"
+    recorded = audit.read_bytes()
     files = sorted(name.partition("-")[0] for name in os.listdir(engine.place.output))
     assert files == sorted({run.run_id for run in engine.runs(state="succeeded")})
     assert engine.refused("gc", "--older-than", "0s")["code"] == "CONFIRMATION_REQUIRED"
@@ -236,3 +287,6 @@ def test_gc_plans_first_and_removes_rows_outputs_and_tickets(tmp_path: Path) -> 
         "timeline", min((old, new), key=lambda run: engine.runs(run_id=run)[0].ended_at or 0)
     )
     assert engine.call("gc", "--older-than", "0s", "--confirm") == []
+    assert recorded.count(b'"kind":"started"') == 1
+    assert audit.read_bytes() == recorded  # what was done stays on record
+    assert engine.call("audit", "verify", verb="flow")[0]["ok"]

@@ -1,6 +1,7 @@
 """`operable flow plan|apply|prune|inspect|capabilities`: jobs of a manifest in our own engine and in a scheduler."""
 
 import json
+import threading
 
 import pytest
 
@@ -47,6 +48,29 @@ def test_a_manifest_is_planned_applied_once_and_then_left_alone(flow):
     assert done(flow("plan", TWO), "planned_job") == [("unchanged", A), ("unchanged", B)]
 
 
+def test_jobs_that_the_manifest_no_longer_has_are_named_until_they_are_pruned(flow):
+    flow("apply", TWO)
+    one = manifest(shell_task())
+    for verb in ("plan", "apply", "apply"):
+        (left,) = [each for each in flow(verb, one).of("aoi:warning") if each["code"] == "JOBS_LEFT"]
+        assert left["jobs"] == [B]
+        assert left["hint"] == "operable flow prune - --dry-run"
+    flow("prune", one, "--confirm")
+    assert "JOBS_LEFT" not in str(flow("apply", one).of("aoi:warning"))
+
+
+def test_what_only_the_engine_refuses_is_not_sent_to_the_validator(flow):
+    """It takes such a manifest."""
+    wrong = manifest(shell_task(schedule={"cron": "61 * * * *"}))
+    assert flow("validate", wrong).exit_code == 0
+    error = flow("apply", wrong).error
+    assert (error["code"], error["hint"]) == (
+        "MANIFEST_INVALID",
+        "change these members: the manifest is valid, and the target operable cannot do what they say",
+    )
+    assert "flow validate" in flow("apply", {"version": "0.2"}).error["hint"]
+
+
 def test_a_dry_run_writes_nothing_and_its_digest_applies_exactly_that(flow):
     preview = flow("apply", TWO, "--dry-run")
     digest = preview.summary["plan_digest"]
@@ -57,6 +81,29 @@ def test_a_dry_run_writes_nothing_and_its_digest_applies_exactly_that(flow):
     refused = flow("apply", TWO, "--confirm", digest)
     assert refused.of("aoi:error")[0]["code"] == "PLAN_CHANGED"
     assert done(flow("plan", TWO), "planned_job") == [("updated", A), ("created", B)]
+
+
+def test_applies_at_the_same_time_come_one_after_the_other(flow):
+    """What nobody looked at before is done as it is by then; all of them succeed, and the last one is what is there."""
+    manifests = [
+        manifest(*(shell_task(f"t{number}", name=f"{turn}-{number}") for number in range(40)))
+        for turn in range(4)
+    ]
+    outcomes = []
+    threads = [
+        threading.Thread(target=lambda value=value: outcomes.append(flow("apply", value)))
+        for value in manifests
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [outcome.exit_code for outcome in outcomes] == [0] * 4, outcomes
+    names = {
+        item["item"]["name"].partition("-")[0]
+        for item in flow("inspect", None, "jobs", "--limit", "100").of("backend_item")
+    }
+    assert len(names) == 1
 
 
 def test_people_see_a_diff(flow):

@@ -62,6 +62,8 @@ BELIEVED = [
     "ME VALID-BEFORE=TOMORROW KEY",
     "ME valid-after=JUST KEY",
     "# somebody\n\nother@x KEY\nME KEY",
+    'ME,other\tvalid-before="TOMORROW"\tKEY\tcomment',
+    '"other@x,ME" namespaces="a b,agentcli" KEY\r',
 ]
 REFUSED = [
     "",
@@ -95,6 +97,23 @@ REFUSED = [
     "ME valid-before=never KEY",
     "ME valid-before=2026 KEY",
     'ME namespaces="agentcli KEY',
+    # A tab ends the principals, as in ssh-keygen: the options behind it are restrictions, and no more principals.
+    'ME,other\tvalid-before="YESTERDAY" KEY',
+    'ME,other\tnamespaces="git",valid-before="TOMORROW" KEY',
+    'ME\tcert-authority,namespaces="agentcli" KEY',
+    'ME valid-before="YESTERDAY",valid-before="TOMORROW" KEY',
+    'ME namespaces="git",namespaces="agentcli" KEY',
+    'ME namespaces="git", KEY',
+    'ME ,namespaces="git" KEY',
+    "ME namespaces KEY",
+    'ME cert-authority="" KEY',
+    "ME ssh-rsa KEYTEXT",
+    "ME ssh-ed25519@x KEYTEXT",
+    "ME ssh-ed25519 KEYTEXT=",
+    # Only a line end ends a line: other characters of that sort may be in a comment.
+    "other@x KEY \x0bME KEY",
+    "other@x KEY \u2028ME KEY",
+    "other@x KEY \x85ME KEY",
 ]
 
 

@@ -5,7 +5,7 @@ import pytest
 from operable.flow.contracts import Surroundings
 from operable.flow.errors import FlowError
 from operable.flow.trust.keys.signers import believed_signers, signing_key
-from operable.flow.trust.keys.ssh_signatures import public_blob, public_line
+from operable.gate.signatures.ssh_signatures import public_blob, public_line
 from tests.flow.ssh_keys import written
 from tests.requirement import requirement
 

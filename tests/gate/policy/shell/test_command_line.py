@@ -61,10 +61,17 @@ HIDDEN = [
     "su -c 'rm x'",
     "ssh h 'rm x'",
     "trap 'rm x' EXIT",
+    "trap -- 'rm x' EXIT",
+    "trap 'rm x' --",
+    "[ 'a[$(rm x)]' -eq 0 ]",
+    "[ 0 -eq 'a[$(rm x)]' ]",
+    "[ x ] && [ $A -eq 0 ]; rm x",
     "ls | xargs rm -f",
     "ls | xargs rm",
     "ls | xargs -n1 rm",
     "xargs -a list rm",
+    "xargs -d , -I{} rm {}",
+    "xargs env -I x rm",
     "sudo xargs rm",
     "find . -print0 | xargs -0 sudo rm",
     "ls | parallel rm",
@@ -423,6 +430,7 @@ def test_a_line_with_a_character_that_hides_or_ends_lines_elsewhere_may_run_anyt
         "find src -type f -name '*.py' -exec grep -l foo {} +",
         "ls | xargs -n1 wc -l",
         "ls | xargs -I{} cp {} there",
+        "ls | xargs -d , -I{} cp {} there",
         "sed -n '1,80p' a.py; sed -i 's/a b/c/g' a.py",
         "awk '{print $1}' f | sort | uniq -c | sort -rn",
         "source .venv/bin/activate && pytest -x",
@@ -575,3 +583,9 @@ def test_files_that_are_written_and_run_are_compared_in_linear_time():
     line = "".join(f"a{number} > b{number}$X;" for number in range(2000))
 
     assert runs(line)  # too many to compare: it may run anything
+
+
+@pytest.mark.parametrize("options", ["-C a", "--no-pager", "-P", "-C a --no-pager", "-C a -C b", '-C "$X"'])
+def test_options_in_front_of_a_command_of_git_do_not_hide_it(options):
+    assert runs(f"git {options} push origin", "git push*")
+    assert not runs(f"git {options} status", "git push*")

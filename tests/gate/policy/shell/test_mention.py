@@ -37,6 +37,8 @@ def decide(line, *patterns):
         "python3 <<<'os.system(\"rm x\")'",
         "printf -- '-e\\nsystem(\"rm x\")' | xargs -d '\\n' perl",
         "nice python3 -c 'run(\"rm\", x)'",
+        "python3 x f.py 'rm x'",
+        "python3 -u; echo 'rm x'",
         # a file that is written and run
         "echo 'rm x' > f && env ./f",
         "echo 'rm x' > f && timeout 5 ./f",
@@ -77,6 +79,9 @@ def test_a_program_that_is_named_in_a_line_that_is_not_plain_counts_as_run(line)
         "python3 rm/build.py -k 'rm or not'",
         "timeout 60 pytest tests.rm",
         "echo 'rm x' > notes.md && git add notes.md && git commit -m 'Say rm x'",
+        "python3 f.py --flag 'rm x'",
+        "python3 --version; echo 'rm x'",
+        "python3 -V; echo 'rm x'",
     ],
 )
 def test_in_a_plain_line_quotes_and_documents_are_data(line):

@@ -6,6 +6,8 @@ import ssl
 import pytest
 
 from operable.proc.sandbox.egress import proxy as proxy_module
+from operable.proc.sandbox.egress.budget import Bounds
+from operable.proc.sandbox.egress.placeholders import MOST
 from operable.proc.sandbox.egress.tls import Authority
 from tests.proc.sandbox.egress.world import SECRET, World, fetch, key_for, play, secure_world
 
@@ -306,3 +308,47 @@ def test_http_inside_connect_is_read_like_any_request_where_the_list_leaves_the_
     world = play(tmp_path, scene)
     assert len(world.got) == 1
     assert sorted(world.reasons()) == ["allowed", *["host-mismatch"] * 3, "method-refused"]
+
+
+def test_a_request_full_of_placeholders_is_refused_and_holds_nothing_up(tmp_path):
+    """4 MiB of them made 900 MB of the host, for a value of one kilobyte, and stopped every session for 12 s."""
+    value = "v" * 1024
+    ask = b"POST http://localhost:PORT/ HTTP/1.1\r\nHost: localhost:PORT\r\nContent-Length: %d\r\n\r\n%s"
+
+    async def scene(world: World) -> None:
+        await world.serve()
+        bounds = Bounds(body=MOST * 1024, memory=MOST * 1024 + 10_000)
+        key = key_for(world, "localhost:PORT", reveal=lambda: value)
+        proxy = await world.open("localhost:PORT", substitutes=key, bounds=bounds)
+        for count, status in ((MOST, b"200"), (MOST + 1, b"413"), (10 * MOST, b"413")):
+            body = b"$$SECRET[KEY]$$" * count
+            assert (await world.say(ask % (len(body), body))).startswith(b"HTTP/1.1 " + status)
+            assert proxy.memory.held == 0
+        await proxy.aclose()
+        # What the values add is memory also.
+        world.path += "-2"
+        proxy = await world.open("localhost:PORT", substitutes=key, bounds=Bounds(memory=100_000))
+        body = b"$$SECRET[KEY]$$" * MOST
+        assert (await world.say(ask % (len(body), body))).startswith(b"HTTP/1.1 503")
+        assert proxy.memory.held == 0
+        await proxy.aclose()
+
+    world = play(tmp_path, scene)
+    assert world.reasons() == ["allowed", "too-many-placeholders", "too-many-placeholders"]
+    assert [attempt.count for attempt in world.attempts] == [1, 1, 1]
+    (got,) = world.got
+    assert got.endswith(b"\r\n\r\n" + value.encode() * MOST)
+
+
+def test_heads_count_as_bytes_that_moved(tmp_path):
+    """A program that sends everything in headers had no limit."""
+    ask = b"GET http://localhost:PORT/ HTTP/1.1\r\nHost: localhost:PORT\r\nX: " + b"x" * 4000 + b"\r\n\r\n"
+
+    async def scene(world: World) -> None:
+        await world.serve()
+        proxy = await world.open("localhost:PORT", bounds=Bounds(total=10_000))
+        answers = [(await world.say(ask))[:12] for _ in range(3)]
+        assert answers == [b"HTTP/1.1 200", b"HTTP/1.1 200", b""]
+        await proxy.aclose()
+
+    assert len(play(tmp_path, scene).got) == 2

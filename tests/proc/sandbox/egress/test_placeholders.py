@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from operable.proc.sandbox.egress.http import MalformedHttp, RequestHead, parse_request
-from operable.proc.sandbox.egress.placeholders import Mask, Substitute, Substitutes, Substitution, find
+from operable.proc.sandbox.egress.placeholders import (
+    LONGEST,
+    Mask,
+    Placeholder,
+    Substitute,
+    Substitutes,
+    Substitution,
+    find_in_body,
+    find_in_head,
+)
 
 VALUE = {"KEY": 's3"cr&t!!', "LINES": "a\nb"}.__getitem__
 REQUEST = b"POST /v1?key=%24%24SECRET%5BKEY%5D%24%24 HTTP/1.1\r\nHost: h\r\nX-Key: $$SECRET[KEY]$$\r\n"
@@ -15,37 +24,63 @@ def head(*lines: bytes) -> RequestHead:
     return parse_request(REQUEST + b"".join(line + b"\r\n" for line in lines) + b"\r\n")
 
 
+def in_body(body: bytes) -> list[Placeholder]:
+    return [match for part in find_in_body(body) for match in part]
+
+
+def applied(
+    request: RequestHead, body: bytes = b"", *, value=VALUE, limit=10_000
+) -> tuple[RequestHead, bytes]:
+    return Substitution(value, limit).apply(request, body, in_body(body))
+
+
 def test_placeholders_are_found_wherever_a_client_puts_them():
     basic = b"Authorization: Basic " + base64.b64encode(b"me:$$SECRET[BASIC]$$")
 
-    assert find(head(basic), b'{"k": "$$SECRET[BODY]$$"}') == {"KEY", "BASIC", "BODY"}
+    assert find_in_head(head(basic)) == ["KEY", "KEY", "BASIC"]
+    assert [match[1] for match in in_body(b'{"k": "$$SECRET[BODY]$$"}')] == [b"BODY"]
+
+
+@pytest.mark.parametrize("text", [b"$$SECRET[KEY]$$", b"%24%24SECRET%5B" + b"K" * 80 + b"%5D%24%24"])
+def test_a_placeholder_is_found_once_wherever_the_windows_of_a_body_end(text):
+    assert len(text) <= LONGEST
+    for at in (*range(65_536 - len(text) - 1, 65_537), 2 * 65_536 - 3):
+        body = b"$" * at + text + b"$" * 70_000 + text
+        assert [match.start() for match in in_body(body)] == [at, at + len(text) + 70_000]
+
+
+def test_a_body_that_grows_beyond_its_limit_is_not_built():
+    body = b"$$SECRET[KEY]$$" * 100
+    assert applied(head(), body, value=lambda _: "v" * 100)[1] == b"v" * 10_000
+    with pytest.raises(MalformedHttp, match="too long"):
+        applied(head(), body, value=lambda _: "v" * 101)
 
 
 def test_values_are_escaped_for_where_they_stand():
     basic = b"Authorization: Basic " + base64.b64encode(b"me:$$SECRET[KEY]$$")
     json_head = head(basic, b"Content-Type: application/json")
-    changed, body = Substitution(VALUE).apply(json_head, b'{"k": "$$SECRET[KEY]$$"}')
+    changed, body = applied(json_head, b'{"k": "$$SECRET[KEY]$$"}')
 
     assert changed.target == b"/v1?key=s3%22cr%26t%21%21"
     assert changed.get(b"x-key") == b's3"cr&t!!'
     assert base64.b64decode((changed.get(b"authorization") or b"")[6:]) == b'me:s3"cr&t!!'
     assert body == b'{"k": "s3\\"cr&t!!"}'
     form = head(b"Content-Type: application/x-www-form-urlencoded")
-    assert Substitution(VALUE).apply(form, b"k=%24%24SECRET%5BKEY%5D%24%24")[1] == b"k=s3%22cr%26t%21%21"
-    assert Substitution(VALUE).apply(head(), b"<$$SECRET[KEY]$$>")[1] == b'<s3"cr&t!!>'
+    assert applied(form, b"k=%24%24SECRET%5BKEY%5D%24%24")[1] == b"k=s3%22cr%26t%21%21"
+    assert applied(head(), b"<$$SECRET[KEY]$$>")[1] == b'<s3"cr&t!!>'
 
 
 @pytest.mark.parametrize("value", ["a\nb", "a\rb", "a\0b", "a\x0bb", "a\x7fb"])
 def test_a_value_with_control_characters_cannot_make_headers(value):
     request = parse_request(b"GET / HTTP/1.1\r\nHost: h\r\nX: $$SECRET[LINES]$$\r\n\r\n")
     with pytest.raises(MalformedHttp):
-        Substitution(lambda _: value).apply(request, b"")
+        applied(request, value=lambda _: value)
 
 
 def test_every_form_in_which_a_value_left_is_masked_on_its_way_back():
-    substitution = Substitution(VALUE)
+    substitution = Substitution(VALUE, 10_000)
     basic = b"Authorization: Basic " + base64.b64encode(b"me:$$SECRET[KEY]$$")
-    changed, _ = substitution.apply(head(basic), b"")
+    changed, _ = substitution.apply(head(basic), b"", [])
     mask = Mask(substitution.sent)
 
     credentials = (changed.get(b"authorization") or b"")[6:]
@@ -108,3 +143,8 @@ def test_values_are_fetched_at_each_use():
     values = iter(["first", "second"])
     substitutes = Substitutes((Substitute("KEY", HOSTS, lambda: next(values)),))
     assert [substitutes.reveal(["KEY"]) for _ in range(2)] == [{"KEY": "first"}, {"KEY": "second"}]
+
+
+def test_of_two_values_that_begin_alike_the_longer_one_is_masked_whole():
+    mask = Mask({b"sk-live-1": b"<short>", b"sk-live-1-and-more": b"<long>"})
+    assert mask.mask(b"sk-live-1-and-more sk-live-1-an") == b"<long> <short>-an"

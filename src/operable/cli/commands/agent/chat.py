@@ -1,9 +1,9 @@
 """`operable agent chat`: a conversation with an agent at the terminal, with its questions answered there.
 
-One session, one turn after the other. What the agent asks and no rule answers is asked at the terminal, and may as well be
-answered from another one (`operable agent answer`); the first answer counts. `/mode ID`, `/model ID`, `/help` and `/quit`
-are for the host, everything else goes to the agent. The end of the input (Ctrl-D) ends the conversation, and so does
-Ctrl-C, which cancels a running turn first.
+One session, one turn after the other, with the same face as `operable chat`. What the agent asks and no rule answers is
+asked at the terminal, and may as well be answered from another one (`operable agent answer`); the first answer counts.
+Reading in the workspace needs no question. `/help` lists what is for the chat itself; other words behind a slash go to the
+agent. Ctrl-C cancels a running turn, twice leaves, and so does Ctrl-D.
 
 Without a terminal, `--messages` brings the user's side, one message per line; then what no rule allows is denied, as in
 `operable agent prompt`.
@@ -11,19 +11,13 @@ Without a terminal, `--messages` brings the user's side, one message per line; t
 
 from __future__ import annotations
 
-import sys
-
 from operable.cli.agent.options import ConversationOptions
 from operable.cli.agent.wire import Said
-from operable.tool import Context, Fail, command
+from operable.tool import Context, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from operable.cli.agent.conversation import Talk
-
-_HELP = "/mode ID and /model ID change how it works, /quit ends; everything else goes to the agent."
 
 
 @command(
@@ -62,55 +56,10 @@ def chat(
         raise interactive_required("a conversation is typed", f"--messages FILE, or: {line}")
     with Talk(context, name, options, asking=messages is None) as talk:
         if messages is None:
-            _tell(f"Session {talk.session.id} with {talk.agent.manifest.name}. {_HELP}")
-        said = _typed(context) if messages is None else filter(str.strip, read_text(messages).splitlines())
-        for text in said:
-            if messages is None and text.startswith("/"):
-                if not _command(talk, text):
-                    return
-                continue
-            try:
-                yield from talk.turn(text)
-            except Fail as problem:
-                # At a terminal a turn that failed is not the end: the person sees why, and goes on while the agent lives.
-                if messages is not None or talk.session.status != "running":
-                    raise
-                _tell(f"{problem.message}")
-
-
-def _typed(context: Context) -> Iterator[str]:
-    while True:
-        try:
-            text = context.ask("\n>", hint="").strip()
-        except Fail as ended:
-            if ended.code != "INTERACTIVE_REQUIRED":
-                raise
-            return  # the end of the input
-        if text:
-            yield text
-
-
-def _command(talk: Talk, text: str) -> bool:
-    """Something for the host; False: it was the last."""
-    word, _, value = text.partition(" ")
-    try:
-        match word:
-            case "/quit" | "/exit":
-                return False
-            case "/mode" if value:
-                talk.session.select(mode=value.strip())
-            case "/model" if value:
-                talk.session.select(model=value.strip())
-            case _:
-                _tell(_HELP)
-    except Fail as refused:
-        _tell(refused.message)
-    return True
-
-
-def _tell(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
+            talk.hold()
+            return
+        for text in filter(str.strip, read_text(messages).splitlines()):
+            yield from talk.turn(text)
 
 
 COMMAND = chat

@@ -8,7 +8,7 @@ download without one is refused unless `--allow-unpinned`. A failure is reported
 from __future__ import annotations
 
 from operable.cli.agent.events import AgentInstalled
-from operable.tool import Change, Context, command
+from operable.tool import Change, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,11 +38,11 @@ def install(
 
 
 @install.apply
-def do(changes: list[Change], context: Context) -> Iterator[AgentInstalled]:
+def do(changes: list[Change]) -> Iterator[AgentInstalled]:
     from operable.cli.agent.readiness import installed
 
     for change in changes:
-        yield from installed(change, context)  # type: ignore[misc]  # progress travels with the events
+        yield from installed(change)  # type: ignore[misc]  # progress travels with the events
 
 
 COMMAND = install

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from operable.cli.engine.events import EngineRun
+from operable.cli.engine.events import EngineRun, EngineRunFields
 from operable.cli.engine.options import EngineOptions
 from operable.tool import Context, Page, command
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     examples=[
         "engine runs --state asking",
         "engine runs --job disk/check --since 2h",
-        "engine runs --since 2026-11-15T09:00 --limit 500 --output jsonl",
+        "engine runs --since 2026-11-15T09:00 --until 2026-11-16 --limit 500 --output jsonl",
+        "engine runs --state lost --fields run_id,ended_at,reason",
     ],
 )
 def runs(
@@ -41,22 +42,29 @@ def runs(
         "refused",
     ]
     | None = None,
+    cause: Literal["tick", "trigger", "manual", "retry"] | None = None,
     since: str | None = None,
+    until: str | None = None,
+    fields: str | None = None,
     engine: EngineOptions,
     page: Page,
     context: Context,
-) -> Iterator[EngineRun]:
+) -> Iterator[EngineRun | EngineRunFields]:
     """List runs, newest first.
 
     job: only runs of this job: its id, or WORKFLOW/TASK
     state: only runs in this state
+    cause: only runs that were made by this
     since: only runs that were made since then: 90s, 30m, 2h or 7d ago, or a time (2026-11-15T09:00)
+    until: only runs that were made before then
+    fields: only these fields of a run, with commas between
     """
-    from operable.cli.engine.views import place_of, shown_runs
+    from operable.cli.engine.selection import run_fields
+    from operable.cli.engine.views import RunFilter, place_of, shown_runs
 
-    return shown_runs(
-        place_of(engine), job=job, state=state, since=since, page=page, rows=not context.machine
-    )
+    chosen = RunFilter(job, state, cause, since, until)
+    shown = shown_runs(place_of(engine), chosen, page, rows=fields is None and not context.machine)
+    return shown if fields is None else run_fields(shown, fields, rows=not context.machine)
 
 
 COMMAND = runs

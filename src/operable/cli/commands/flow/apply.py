@@ -32,7 +32,7 @@ def apply(call: FlowCall, context: Context) -> Iterator[Change[Any]]:
     from operable.cli.flow.backends import application, planned
 
     network = call["allowNetwork"] or not context.dry_run
-    yield from planned(application(call, network=network))  # type: ignore[misc]  # and warnings
+    yield from planned(application(call, network=network, confirmed=context.confirmed))  # type: ignore[misc]  # and warnings
     if call["target"] in (None, "operable") and call["dbPath"] is None:
         from operable.cli.engine.options import EngineOptions
         from operable.cli.engine.views import place_of, warn_without_worker

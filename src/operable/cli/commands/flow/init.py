@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @flow_command(
     "init",
     mutates=True,
+    columns=("path",),
     examples=["flow init", "flow init nightly.json --tool make --workflow-id nightly --dry-run"],
 )
 def init(call: FlowCall) -> Iterator[Change[dict[str, Any]] | Warn]:

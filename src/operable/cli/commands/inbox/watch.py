@@ -6,7 +6,7 @@ The same questions as `operable inbox list` shows, each once. In machine mode it
 from __future__ import annotations
 
 from operable.cli.gate.events import InboxItem
-from operable.tool import command
+from operable.tool import Context, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 @command(
     unbounded=True,
     heartbeat=2.0,
-    columns=("id", "source", "source_id", "tool", "text", "command"),
+    columns=("id", "age", "agent", "folder", "tool", "text", "command"),
     examples=["inbox watch", "inbox watch --timeout 3600 --output jsonl"],
 )
-def watch() -> Iterator[InboxItem]:
+def watch(*, context: Context) -> Iterator[InboxItem]:
     """Watch for questions that wait for a person."""
     from operable.cli.gate.inbox import waiting
 
-    return waiting(watch=True)
+    return waiting(watch=True, rows=not context.machine)
 
 
 COMMAND = watch

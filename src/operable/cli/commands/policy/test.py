@@ -1,7 +1,8 @@
 """`operable policy test`: what would be decided about a call, and which rule says so. Nothing is run or recorded.
 
-The call is named as rules name it: KIND/NAME/ACTION. The command line of its program and its effect are what the caller says
-here; without them the words of the call stand for the line, and the effect is not known, which counts against the call.
+The call is named as rules name it: KIND/NAME/ACTION. Its effect, and the command line of its program, are what the catalog
+has of it, or what the caller says here. Without either, the words of the call stand for the line, and the effect is not
+known, which counts against the call.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def decide(
     caller: str | None = None,
     arg: list[str] | None = None,
     command: str | None = None,
-    effect: Literal["read", "change", "destroy", "unknown"] = "unknown",
+    effect: Literal["read", "change", "destroy", "unknown"] | None = None,
     workspace: str = ".",
 ) -> list[CallDecision]:
     """Say what would be decided about a call, and why.
@@ -36,7 +37,7 @@ def decide(
     caller: who calls, as KIND:NAME; by default you
     arg: an argument of the call, as NAME=VALUE
     command: the command line of the program that it runs
-    effect: what its owner declares that it does
+    effect: what its owner declares that it does, in place of what the catalog has
     workspace: the folder that it is called from
     """
     from operable.cli.gate.policy import decision

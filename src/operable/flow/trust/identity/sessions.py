@@ -18,6 +18,7 @@ from operable.flow.errors import FlowError
 from operable.flow.manifest.profile_rules import common_identity_problems
 from operable.flow.manifest.vocabulary import TRUST_LEVELS
 from operable.kernel.errors import Fail
+from operable.kernel.extras import ExtraMissingError
 from operable.kernel.redact import Redactor
 
 Json = dict[str, Any]
@@ -46,7 +47,7 @@ def resolve_identity(request: IdentityRequest, *, tolerate_handoff: bool = False
         raise FlowError("identity_profile_invalid", f"Identity profile is invalid: {'; '.join(problems)}")
     try:
         session = found.resolve(request)
-    except FlowError:
+    except (FlowError, ExtraMissingError):
         raise
     except Fail as fail:
         raise FlowError(

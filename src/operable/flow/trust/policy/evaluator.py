@@ -22,6 +22,7 @@ from typing import Any
 
 from operable.flow.errors import FlowError
 from operable.kernel.errors import Fail
+from operable.kernel.extras import require
 
 _LIMIT = 1024 * 1024
 # Resident. An interpreter starts with 25 MB; with 1 MB of data it takes 160 MB, and half a minute.
@@ -40,6 +41,7 @@ def evaluate_cedar(
     asked: Mapping[str, Any], policies: str, entities: Any, schema: Any, *, timeout: float
 ) -> tuple[bool, list[str]]:
     """Whether it is allowed, and by which policies. FlowError(authorization_error), also when one of them failed."""
+    require("cedarpy")
     task = {"asked": asked, "policies": policies, "entities": entities, "schema": schema}
     answer = _evaluated("cedar", task, "the Cedar policy", timeout=timeout)
     return answer["allowed"] is True, answer["reasons"]
@@ -54,6 +56,7 @@ def evaluate_rego(
     timeout: float,
 ) -> Any:
     """What the query gives; None when it is undefined. FlowError(authorization_error)."""
+    require("regopy")
     task = {"modules": dict(modules), "data": dict(data), "query": query, "input": dict(request)}
     answer = _evaluated("rego", task, "the Rego policy", timeout=timeout)
     return answer["value"]

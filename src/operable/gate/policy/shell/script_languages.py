@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from operable.gate.policy.shell.grammar import ShellWord
 from operable.gate.policy.shell.program_use import (
     ANYTHING,
     NOTHING,
@@ -76,7 +77,10 @@ def _git(rest: Words) -> ProgramUse:
         return opaque_if(not behind or behind[0] not in ("status", "update", "init", "sync", "deinit"))
     if command is None or command not in _GIT:
         return ANYTHING
-    return opaque_if(_is_git_runner(command, rest[at + 1 :]))
+    if _is_git_runner(command, rest[at + 1 :]):
+        return ANYTHING
+    # A rule names the command as it is without these options: `git -C a push` is `git push`.
+    return ProgramUse(commands=[[ShellWord("git", ["git"]), *rest[at:]]]) if at else NOTHING
 
 
 def _is_git_runner(command: str, behind: Words) -> bool:

@@ -71,6 +71,15 @@ class Authentication:
             self.ledger.login_is(self.scope, state)
         return state
 
+    def evidence(self) -> str:
+        """By which variable or file it is known that a user is logged in; empty: by neither."""
+        state = self.auth.state if self.auth else None
+        if state is None:
+            return ""
+        found = [name for name in state.env if self.given.get(name)]
+        found += [path for path in state.paths if self._changed(path) > 0]
+        return ", ".join(found)
+
     def require(self) -> None:
         """Fail auth_required unless logged in; refreshes when it is time. Never asks a user."""
         if self.look() != "authed":

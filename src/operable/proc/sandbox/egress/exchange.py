@@ -6,12 +6,13 @@ server's verified 101: until then no byte that follows the request leaves.
 """
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.sandbox.egress import placeholders
-from operable.proc.sandbox.egress.budget import AttemptLog, Bounds, Memory
+from operable.proc.sandbox.egress.budget import AttemptLog, Bounds, Exhausted, Memory
 from operable.proc.sandbox.egress.http import Framing, MalformedHttp, RequestHead, ResponseHead
 from operable.proc.sandbox.egress.placeholders import Substitutes
 from operable.proc.sandbox.egress.streams import (
@@ -77,9 +78,13 @@ class EgressExchange:
             raise Refused("body-too-slow", "408 Request Timeout") from error
         size = len(held)
         try:
-            names = placeholders.find(head, held)
-            changed, body, mask = await self._with_secrets(head, held, names, where, secure=secure)
-            del held  # the changed body takes its place
+            found = await self._found(head, held, where)
+            names = {*placeholders.find_in_head(head), *(match[1].decode() for match in found)}
+            changed, body, mask = await self._with_secrets(head, held, names, found, where, secure=secure)
+            del held, found  # the changed body takes its place
+            if len(body) > size:
+                self._take(len(body) - size)
+                size = len(body)
             server = await self.upstream.connect(*where, secure=secure)
             try:
                 self.log.report(*where, "allowed", tuple(sorted(names)))
@@ -91,11 +96,34 @@ class EgressExchange:
         finally:
             self.memory.release(size)
 
+    def _take(self, size: int) -> None:
+        try:
+            self.memory.take(size)
+        except Exhausted as error:
+            raise Refused("memory-exhausted", "503 Service Unavailable") from error
+
+    async def _found(
+        self, head: RequestHead, body: bytes, where: tuple[str, int]
+    ) -> list[placeholders.Placeholder]:
+        """The placeholders of the body; raises Refused if the request has too many."""
+        left = placeholders.MOST - len(placeholders.find_in_head(head))
+        found: list[placeholders.Placeholder] = []
+        for part in placeholders.find_in_body(body):
+            found += part
+            if len(found) > left:
+                break
+            await asyncio.sleep(0)
+        if len(found) > left:
+            self.log.report(*where, "too-many-placeholders")
+            raise Refused("too-many-placeholders", "413 Content Too Large")
+        return found
+
     async def _with_secrets(
         self,
         head: RequestHead,
         body: bytes,
         names: set[str],
+        found: Sequence[placeholders.Placeholder],
         where: tuple[str, int],
         *,
         secure: bool,
@@ -114,9 +142,9 @@ class EgressExchange:
         except Fail as error:
             self.log.report(*where, "secret-unavailable", reported)
             raise Refused("secret-unavailable", "502 Bad Gateway") from error
-        substitution = placeholders.Substitution(values.__getitem__)
+        substitution = placeholders.Substitution(values.__getitem__, self.bounds.body)
         try:
-            changed, sent = substitution.apply(head, body)
+            changed, sent = substitution.apply(head, body, found)
         except MalformedHttp as error:
             self.log.report(*where, "secret-does-not-fit", reported)
             raise Refused("secret-does-not-fit", "400 Bad Request") from error
@@ -149,7 +177,7 @@ class EgressExchange:
 
     async def _receive(self, client: Ends, server: Ends, head: RequestHead, mask: placeholders.Mask) -> None:
         for _ in range(_INTERIM):
-            response = await read_response(server[0], head.method)
+            response = await read_response(server[0], head.method, self.deadline)
             if response.status == 101:
                 if not (head.websocket and response.switches):
                     raise Refused("malformed-response", "502 Bad Gateway")

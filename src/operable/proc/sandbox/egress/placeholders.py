@@ -14,7 +14,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from urllib.parse import quote
 
@@ -31,6 +31,11 @@ _NOT_IN_FIELDS = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # Shorter values are in innocent text, and masking them would only damage it.
 _SHORTEST = 8
 Value = Callable[[str], str]
+Placeholder = re.Match[bytes]
+LONGEST = len(b"%24%24SECRET%5B%5D%24%24") + 80
+_WINDOW = 64 * 1024  # of a body: about ten milliseconds
+MOST = 256
+"""Placeholders of one request. Each costs time and the size of its value: a body full of them took a host 7 GB."""
 
 
 # Which secrets a session's proxy may put into requests, and where.
@@ -70,29 +75,62 @@ class Substitutes:
         return {name: self._given[name][0].reveal() for name in names}
 
 
-def find(head: RequestHead, body: bytes) -> set[str]:
-    """The names of all secrets that the request asks for."""
-    names = {name.decode() for name in _QUOTED.findall(head.target)}
+def find_in_head(head: RequestHead) -> list[str]:
+    """The name of each placeholder."""
+    names = list(_QUOTED.findall(head.target))
     for name, value in head.headers:
-        names |= {each.decode() for each in _PLAIN.findall(_basic(name, value)[0] or value)}
-    return names | {name.decode() for name in _QUOTED.findall(body)}
+        names += _PLAIN.findall(_basic(name, value)[0] or value)
+    return [name.decode() for name in names]
+
+
+def find_in_body(body: bytes) -> Iterator[list[Placeholder]]:
+    """The placeholders, one window of the body after the other: a search of the whole would hold other sessions up."""
+    at = 0
+    while at < len(body):
+        end = at + _WINDOW
+        found = [
+            match for match in _QUOTED.finditer(body, at, end + LONGEST) if match.start() < end
+        ]  # of those that begin later, the next window has the whole
+        at = max(end, found[-1].end()) if found else end
+        yield found
 
 
 class Substitution:
-    """One request with its values put in; `sent` holds every form in which a value left, for the mask."""
+    """One request with its values put in; `sent` holds every form in which a value left, for the mask.
 
-    def __init__(self, value: Value) -> None:
+    `limit` is the size of the body with its values.
+    """
+
+    def __init__(self, value: Value, limit: int) -> None:
         self._value = value
+        self._limit = limit
         self.sent: dict[bytes, bytes] = {}  # what was sent -> what the client had written
 
-    def apply(self, head: RequestHead, body: bytes) -> tuple[RequestHead, bytes]:
-        """Replace every placeholder; raises Malformed if a value cannot be where it is asked for."""
+    def apply(
+        self, head: RequestHead, body: bytes, found: Sequence[Placeholder]
+    ) -> tuple[RequestHead, bytes]:
+        """Replace every placeholder, those of the body as they were found; raises Malformed if a value cannot be there."""
         headers = tuple((name, self._header(name, given)) for name, given in head.headers)
         changed = replace(head, target=_QUOTED.sub(self._quoted, head.target), headers=headers)
         kind = (head.get(b"content-type") or b"").lower()
         if b"urlencoded" in kind:
-            return changed, _QUOTED.sub(self._quoted, body)
-        return changed, _PLAIN.sub(self._escaped if b"json" in kind else self._plain, body)
+            return changed, self._replaced(body, found, self._quoted)
+        plain = [match for match in found if _PLAIN.fullmatch(match[0])]
+        return changed, self._replaced(body, plain, self._escaped if b"json" in kind else self._plain)
+
+    def _replaced(
+        self, body: bytes, found: Sequence[Placeholder], value: Callable[[Placeholder], bytes]
+    ) -> bytes:
+        parts: list[bytes | memoryview] = []
+        at, size = 0, len(body)
+        for match in found:
+            changed = value(match)
+            parts += [memoryview(body)[at : match.start()], changed]
+            at = match.end()
+            size += len(changed) - len(match[0])
+            if size > self._limit:
+                raise MalformedHttp("a body that is too long with its secrets")
+        return b"".join((*parts, memoryview(body)[at:])) if parts else body
 
     def _header(self, name: bytes, given: bytes) -> bytes:
         inside, prefix = _basic(name, given)
@@ -105,21 +143,21 @@ class Substitution:
         self.sent[encoded] = base64.b64encode(inside)
         return prefix + encoded
 
-    def _in_header(self, match: re.Match[bytes]) -> bytes:
+    def _in_header(self, match: Placeholder) -> bytes:
         if _NOT_IN_FIELDS.search(self._value(match[1].decode())):
             raise MalformedHttp("a secret with control characters cannot be in a header")
         return self._plain(match)
 
-    def _plain(self, match: re.Match[bytes]) -> bytes:
+    def _plain(self, match: Placeholder) -> bytes:
         return self._note(match, self._value(match[1].decode()).encode())
 
-    def _quoted(self, match: re.Match[bytes]) -> bytes:
+    def _quoted(self, match: Placeholder) -> bytes:
         return self._note(match, quote(self._value(match[1].decode()), safe="").encode())
 
-    def _escaped(self, match: re.Match[bytes]) -> bytes:
+    def _escaped(self, match: Placeholder) -> bytes:
         return self._note(match, json.dumps(self._value(match[1].decode()))[1:-1].encode())
 
-    def _note(self, match: re.Match[bytes], sent: bytes) -> bytes:
+    def _note(self, match: Placeholder, sent: bytes) -> bytes:
         name = match[1].decode()
         plain, written = self._value(name), b"$$SECRET[%s]$$" % match[1]
         # A server echoes JSON as a form, or a form as JSON: every form of a value that left is known.

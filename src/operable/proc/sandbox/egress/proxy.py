@@ -156,7 +156,9 @@ class Proxy:
     async def _read_head(self, reader: asyncio.StreamReader, first: bytes = b"") -> RequestHead:
         try:
             async with asyncio.timeout(self.bounds.handshake):
-                return parse_request(first + await reader.readuntil(b"\r\n\r\n"))
+                raw = first + await reader.readuntil(b"\r\n\r\n")
+            self._count(len(raw))
+            return parse_request(raw)
         except asyncio.LimitOverrunError as error:
             raise Refused("head-too-large", "431 Request Header Fields Too Large") from error
         except TimeoutError as error:

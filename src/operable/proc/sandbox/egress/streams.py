@@ -169,14 +169,17 @@ async def send_streamed(
         await writer.drain()
 
 
-async def read_response(reader: asyncio.StreamReader, method: bytes) -> ResponseHead:
+async def read_response(reader: asyncio.StreamReader, method: bytes, deadline: Deadline) -> ResponseHead:
     """The head of the next response; raises Refused if the server does not speak HTTP/1.1."""
     try:
-        return parse_response(await reader.readuntil(b"\r\n\r\n"), method)
+        raw = await reader.readuntil(b"\r\n\r\n")
+        response = parse_response(raw, method)
     except (MalformedHttp, asyncio.LimitOverrunError) as error:
         raise Refused("malformed-response", "502 Bad Gateway") from error
     except (OSError, asyncio.IncompleteReadError) as error:
         raise Refused("no-response", "502 Bad Gateway") from error
+    deadline.moved(len(raw))
+    return response
 
 
 async def send_response(

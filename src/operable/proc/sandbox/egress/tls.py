@@ -12,7 +12,6 @@ import ssl
 import tempfile
 from typing import TYPE_CHECKING
 
-from operable.kernel.errors import Fail
 from operable.proc.sandbox.egress.rules import normal
 
 if TYPE_CHECKING:
@@ -39,15 +38,8 @@ class Authority:
     """Signs certificates for single host names."""
 
     def __init__(self, folder: str) -> None:
-        try:
-            from cryptography.hazmat.primitives.asymmetric import ec
-        except ImportError as error:
-            raise Fail(
-                "config",
-                "EGRESS_TLS_UNAVAILABLE",
-                "secrets cannot be put into TLS without the package cryptography",
-                hint="pip install 'operable[host]', or deliver the secret as a variable or a file",
-            ) from error
+        from cryptography.hazmat.primitives.asymmetric import ec
+
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._certificate = _sign("Operable session authority", self._key, None, None)

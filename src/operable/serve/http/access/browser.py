@@ -11,12 +11,12 @@ can read the cookie; docs/explain/daemon.md says so.
 
 import hashlib
 import hmac
+import re
 import secrets
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import urlsplit
 
 from operable.kernel.errors import Fail
 
@@ -41,6 +41,7 @@ SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
+_HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\],]+)(?::[0-9]{1,5})?")
 
 
 class LoginCodes:
@@ -123,11 +124,9 @@ def csrf_of(token: str) -> str:
 
 
 def _without_port(host: str) -> str:
-    try:
-        name = urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
-    return f"[{name}]" if ":" in name else name
+    """The name of a Host header; empty if it is not a name with at most a port: parsers of addresses pass over the rest."""
+    found = _HOST.fullmatch(host)
+    return "" if found is None else found[1]
 
 
 def _digest(code: str) -> str:

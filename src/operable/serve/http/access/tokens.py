@@ -171,8 +171,12 @@ class TokenStore:
             "config", "TOKENS_UNUSABLE", f"tokens.json cannot be used: {why}", target=self._path, hint=hint
         )
 
-    def _locked(self) -> contextlib.AbstractContextManager[int]:
-        return held(f"{self._path}.lock", EXCLUSIVE)
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            with _writing(self._path):
+                stack.enter_context(held(f"{self._path}.lock", EXCLUSIVE))
+            yield
 
 
 @contextlib.contextmanager

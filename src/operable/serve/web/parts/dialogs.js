@@ -27,7 +27,7 @@ export function openPalette() {
   let chosen = 0;
   /** @type {[string, string, string][]} */
   let hits = [];
-  const draw = () => fill(list, ...hits.map(([state, text, address], index) =>
+  const draw = () => fill(list, hits.length ? null : h("li", { class: "quiet nothing" }, "Nothing fits."), ...hits.map(([state, text, address], index) =>
     h("li", { role: "option", "aria-selected": index === chosen ? "true" : "false" },
       h("a", { href: address, on: { click: () => dialog.close() } }, state ? sign(state) : null, h("span", { class: "cut" }, text)))));
   const search = () => {
@@ -43,6 +43,9 @@ export function openPalette() {
       chosen = (chosen + step + hits.length) % hits.length;
       draw();
       event.preventDefault();
+    } else if (event.key === "Escape") {
+      dialog.close(); // a search field would take the first Escape for itself
+      event.preventDefault();
     } else if (event.key === "Enter" && hits[chosen]) {
       dialog.close();
       location.hash = hits[chosen][2];
@@ -56,7 +59,7 @@ export function openPalette() {
 function candidates() {
   return [
     ["", "Start a session", "#/start"], ["", "Inbox", "#/inbox"], ["", "Sessions", "#/sessions"], ["", "Flows", "#/flows"],
-    ["", "Catalog", "#/catalog"], ["", "Audit", "#/audit"],
+    ["", "Catalog", "#/catalog"], ["", "Lint matrix", "#/lint"], ["", "Audit", "#/audit"],
     ...all("approvals").filter((each) => each.state === "waiting").map((each) => /** @type {[string, string, string]} */ (
       ["waiting", `${each.agent || each.source}: ${each.tool || each.text}`, `#/inbox/${encodeURIComponent(each.id)}`])),
     ...all("sessions").map((each) => /** @type {[string, string, string]} */ (
@@ -64,10 +67,12 @@ function candidates() {
   ];
 }
 
+/** The keys that open the palette, as they are on this keyboard. */
+export const FIND = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘K" : "Ctrl K";
 /** @type {Record<string, string>} */
-const GENERAL = { i: "inbox", s: "sessions", f: "flows", c: "catalog", a: "audit", n: "start a session", "⌘K": "find anything", "?": "this list", Esc: "leave a field" };
+const GENERAL = { i: "inbox", s: "sessions", f: "flows", c: "catalog", u: "audit", n: "start a session", [FIND]: "find anything", "?": "this list", Esc: "leave a field" };
 /** @type {Record<string, string>} */
-const OWN = { ArrowDown: "next", ArrowUp: "previous", Enter: "open", a: "allow once", d: "deny", w: "allow while…", x: "select", r: "reply", "/": "filter", p: "pin", e: "rename", ".": "interrupt", o: "open or close all cards", g: "to the newest" };
+const OWN = { ArrowDown: "next", ArrowUp: "previous", Enter: "open", a: "allow once", d: "deny", w: "allow while…", x: "select", r: "reply", "/": "filter", p: "pin", e: "rename", ".": "interrupt", o: "open or close all cards", g: "to the newest", m: "all actions", v: "verify" };
 
 /** @param {Record<string, () => void>} [own] */
 export function openKeys(own) {
@@ -93,5 +98,27 @@ export function ask(title, button, options = {}) {
     dialog.addEventListener("close", () => resolve(said));
     input.focus();
     input.select();
+  });
+}
+
+/**
+ * One of several actions; null when the person leaves. A word may be given beside it.
+ * @param {string} title @param {[string, string][]} options  what is returned, and its words
+ * @param {{word?: string}} [more]  the label of the field for a word
+ * @returns {Promise<{chosen: string, word: string} | null>}
+ */
+export function choose(title, options, more = {}) {
+  return new Promise((resolve) => {
+    let result = /** @type {{chosen: string, word: string} | null} */ (null);
+    const word = /** @type {HTMLInputElement} */ (h("input", { type: "text", id: "choice-word" }));
+    const dialog = show(h("div", { class: "form" }, h("h2", null, title),
+      more.word ? h("div", { class: "field" }, h("label", { for: "choice-word" }, more.word), word) : null,
+      options.map(([chosen, text]) => h("button", { type: "button", class: "choice", on: { click: () => {
+        result = { chosen, word: word.value };
+        dialog.close();
+      } } }, text)),
+      h("button", { type: "button", class: "plain", on: { click: () => dialog.close() } }, "Cancel")), title);
+    dialog.addEventListener("close", () => resolve(result));
+    /** @type {HTMLElement | null} */ (dialog.querySelector(".choice"))?.focus();
   });
 }

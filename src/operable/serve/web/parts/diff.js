@@ -9,6 +9,20 @@ const SHOWN = 2_000; // lines
 
 /** @typedef {{path?: string, oldText?: string | null, newText?: string | null, patch?: string, digest?: string}} Change */
 
+/**
+ * The changes that a call shows beside its arguments, or that its arguments are.
+ * @param {{arguments?: any, diffs?: any[]}} call @param {string} kind @returns {Change[]}
+ */
+export function changesOf(call, kind) {
+  const given = call.arguments || {};
+  const whole = (call.diffs || []).filter((change) => change.newText !== undefined || change.patch !== undefined);
+  if (whole.length) return whole;
+  const path = given.file_path || given.path;
+  if (path && typeof given.old_string === "string" && typeof given.new_string === "string") return [{ path, oldText: given.old_string, newText: given.new_string }];
+  if (path && typeof given.content === "string" && kind === "edit") return [{ path, newText: given.content }];
+  return [];
+}
+
 /** @param {Change} change @returns {HTMLElement} */
 export function diff(change) {
   const lines = change.patch !== undefined ? ofPatch(change.patch) : between(change.oldText || "", change.newText || "");

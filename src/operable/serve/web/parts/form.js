@@ -16,7 +16,8 @@ export function form(schema, given = {}, changed = () => undefined) {
   if (!fields.length) element.append(h("p", { class: "quiet" }, "It takes no arguments."));
   return {
     element,
-    value: () => Object.fromEntries(fields.map((each) => [each.name, each.read()]).filter(([, value]) => value !== undefined)),
+    // What is as it is by default is left out: so the command line has only what one chose.
+    value: () => Object.fromEntries(fields.filter((each) => !each.isDefault()).map((each) => [each.name, each.read()]).filter(([, value]) => value !== undefined)),
     check: () => fields.every((each) => each.check()),
   };
 }
@@ -40,7 +41,7 @@ function field(name, shape, required, given) {
   const read = () => {
     if (type === "boolean") return input.checked === (shape.default === true) ? undefined : input.checked;
     if (input.value === "") return undefined;
-    if (shape.enum) return shape.enum[input.selectedIndex - (required ? 0 : 1)];
+    if (shape.enum) return shape.enum[input.selectedIndex - (hasBlank(shape, required) ? 1 : 0)];
     if (type === "integer" || type === "number") return Number(input.value);
     if (type === "array" && isLines(shape)) return input.value.split("\n").filter((/** @type {string} */ line) => line !== "").map((/** @type {string} */ line) => (["integer", "number"].includes(shape.items.type) ? Number(line) : line));
     if (type === "string") return input.value;
@@ -55,12 +56,30 @@ function field(name, shape, required, given) {
     }
     return input.reportValidity();
   };
-  const words = [shape.description, shape.pattern ? `Pattern ${shape.pattern}.` : "", type === "array" && isLines(shape) ? "One in a line." : ""].filter(Boolean).join(" ");
-  const label = h("label", { for: id }, name, required ? h("span", { class: "must" }, " required") : null);
+  const words = [shape.description, shape.pattern ? `Pattern ${shape.pattern}` : "", type === "array" && isLines(shape) ? "One in a line" : ""].filter(Boolean).map((text) => text.replace(/\.$/, "")).join(". ");
+  const label = h("label", { for: id }, shape.title || name, required ? h("span", { class: "must" }, " required") : null);
   const help = words ? h("div", { class: "help", id: `${id}-help` }, words) : null;
   if (help) input.setAttribute("aria-describedby", `${id}-help`);
-  const element = type === "boolean" ? h("div", { class: "field inline" }, input, label, help) : h("div", { class: "field" }, label, input, help);
-  return { name, element, required, read, check };
+  const element = type === "boolean" ? h("div", { class: "field inline" }, input, label, help) : h("div", { class: "field" }, label, input, meaning(shape, input), help);
+  const isDefault = () => !required && shape.default !== undefined && JSON.stringify(read()) === JSON.stringify(shape.default);
+  return { name, element, required, read, check, isDefault };
+}
+
+/** A choice that may be left out, and does not say what it is then. @param {any} shape @param {boolean} required */
+const hasBlank = (shape, required) => !required && shape.default === undefined;
+
+/** What the chosen one of several means, where the schema says it. @param {any} shape @param {any} input */
+function meaning(shape, input) {
+  const texts = new Map((shape.oneOf || []).filter((/** @type {any} */ each) => "const" in each && each.description).map((/** @type {any} */ each) => [String(each.const), each.description]));
+  if (!texts.size) return null;
+  const place = h("div", { class: "meaning", "aria-live": "polite" });
+  const draw = () => {
+    place.textContent = texts.get(input.value) || "";
+    place.classList.toggle("needs_you", /^no sandbox|asks nothing/i.test(place.textContent || ""));
+  };
+  input.addEventListener("change", draw);
+  draw();
+  return place;
 }
 
 /** @param {any} shape */
@@ -71,7 +90,7 @@ function control(id, shape, type, start, required) {
   const rest = { id, required: required && type !== "boolean" };
   if (type === "boolean") return h("input", { ...rest, type: "checkbox", checked: start === true });
   if (shape.enum) {
-    return h("select", rest, required ? null : h("option", { value: "" }, ""), shape.enum.map((/** @type {any} */ each) => h("option", { value: String(each), selected: each === start }, String(each))));
+    return h("select", rest, hasBlank(shape, required) ? h("option", { value: "" }, "default") : null, shape.enum.map((/** @type {any} */ each) => h("option", { value: String(each), selected: each === start }, each === "" ? "no" : String(each))));
   }
   if (type === "integer" || type === "number") {
     return h("input", { ...rest, type: "number", step: type === "integer" ? 1 : "any", min: shape.minimum, max: shape.maximum, value: start ?? "" });

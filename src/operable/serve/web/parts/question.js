@@ -1,11 +1,11 @@
 // A question in full, and its answer. An answer is bound to the digest of what is shown here.
 
-import { ApiError, get, part, post } from "../api.js";
+import { ApiError, get, may, part, post } from "../api.js";
 import { h } from "../dom.js";
 import * as store from "../store.js";
-import { age, exact, folder, until } from "../words.js";
-import { ask } from "./dialogs.js";
-import { diff } from "./diff.js";
+import { age, count, exact, folder, until } from "../words.js";
+import { ask, choose } from "./dialogs.js";
+import { changesOf, diff } from "./diff.js";
 import { form } from "./form.js";
 import { problem, sign } from "./states.js";
 
@@ -20,56 +20,86 @@ export function verb(question) {
 
 /** What is asked, in one line. @param {any} question */
 export function gist(question) {
-  if (question.command) return question.command.split("\n")[0];
-  const paths = (question.diffs || []).map((/** @type {any} */ change) => folder(change.path));
+  if (question.source === "run") return (question.text || "").replace(/^approve /, "");
+  if (question.command) return question.command.trim().replace(/\s*\n\s*/g, " ⏎ ");
+  const paths = changesOf(question, question.toolKind).map((change) => folder(change.path));
   if (paths.length > 1) return `${paths.length} files`;
   return paths[0] || question.text || question.tool || "";
 }
 
+/** Who asks, and from where. @param {any} question */
+export const asker = (question) => question.agent || question.source;
+/** @param {any} question */
+export const where = (question) => folder(question.folder) || question.workspace || (question.source === "run" ? "flow" : "");
+
 /** @param {any} question @returns {HTMLElement} */
 export function questionCard(question) {
   const isOpen = question.state === "waiting";
-  return h("article", { "aria-label": `Question of ${question.agent || question.source}` },
-    h("div", { class: "line" }, h("h1", null, `${question.agent || question.source} · ${question.workspace || folder(question.folder)}`),
+  const session = question.source === "session" ? store.find("sessions", question.sourceId) : null;
+  return h("article", { class: "question", "aria-label": `Question of ${asker(question)}` },
+    h("div", { class: "line" }, h("h1", null, [asker(question), session?.label, where(question)].filter(Boolean).join(" · ")),
       h("span", { class: "quiet end", title: exact(question.askedAt) }, age(question.askedAt))),
     question.isChanged ? h("p", { class: "needs_you", role: "alert" }, "● It changed since it was shown, and was not answered. Read it again.") : null,
-    h("div", { class: isOpen ? "asked" : "" },
-      h("p", null, isOpen ? `wants to ${verb(question)}` : [sign(question.allowed ? "allowed" : "denied", true), ` by ${question.answeredBy || "a rule"}`, question.reason ? `: ${question.reason}` : ""]),
-      question.command ? h("pre", null, question.command) : null,
-      question.text && question.text !== question.command ? h("p", null, question.text) : null,
-      (question.diffs || []).map(diff),
-      shownArguments(question),
-      question.url ? h("p", null, "Address: ", h("code", null, question.url)) : null),
+    isOpen ? null : outcome(question),
+    h("div", { class: isOpen ? "asked" : "was-asked" },
+      h("p", { class: "wants" }, isOpen ? "wants to " : "asked to ", h("strong", null, verb(question))),
+      question.command ? h("pre", { class: "subject" }, question.command) : null,
+      changesOf(question, question.toolKind).map(diff),
+      question.url ? h("p", null, "Address: ", h("code", null, question.url)) : null,
+      question.text && !question.text.includes(question.command || changesOf(question, question.toolKind)[0]?.path || "\n\n") ? h("p", null, question.text) : null,
+      shownArguments(question)),
     h("dl", { class: "facts" },
       fact("Folder", question.folder), fact("Sandbox", sandboxOf(question)), fact("Tool", question.tool ? `${question.tool} (${question.toolKind})` : ""),
-      fact("Why it asks", question.why || question.rule), fact("Limit", isOpen && question.expiresAt ? `${until(question.expiresAt)}, then it is denied` : ""),
-      fact("Digest", (question.digest || "").slice(0, 16))),
-    question.source === "session" ? h("p", null, h("a", { href: `#/session/${part(question.sourceId)}` }, "Open the session")) : null,
-    question.source === "run" ? h("p", null, h("a", { href: `#/run/${part(question.sourceId)}` }, "Open the run")) : null,
+      fact("Why it asks", question.why || question.rule), fact("Asked before", askedBefore(question)),
+      fact("Limit", isOpen && question.expiresAt ? `${until(question.expiresAt)}, then it is denied` : ""),
+      fact("Digest", h("span", { class: "machine", title: question.digest }, (question.digest || "").slice(0, 19)))),
+    question.source !== "call" && !isHere(`#/${question.source}/${part(question.sourceId)}`) ? h("p", null, h("a", { href: `#/${question.source}/${part(question.sourceId)}` }, `Open the ${question.source}`)) : null,
     isOpen ? answerBar(question) : null);
+}
+
+/** @param {string} address */
+const isHere = (address) => location.hash === address || location.hash.startsWith(`${address}/`);
+
+/** Who answered, how, and when. @param {any} question */
+function outcome(question) {
+  const how = question.allowed === null || question.allowed === undefined ? "withdrawn" : question.allowed ? "allowed" : "denied";
+  return h("p", { class: "outcome" }, sign(how, true), ` by ${question.answeredBy || "a rule, or the end of its session"}`,
+    question.reason ? `: “${question.reason}”` : "", h("span", { class: "quiet" }, ` · ${exact(question.answeredAt)}`));
+}
+
+/** The same command, or the same tool, in the questions that the daemon remembers. @param {any} question */
+function askedBefore(question) {
+  const same = store.all("approvals").filter((each) => each.id !== question.id && each.state !== "waiting" && each.tool === question.tool && each.agent === question.agent && each.command === question.command && (question.command || gist(each) === gist(question)));
+  if (!same.length) return "not since the daemon started";
+  const allowed = same.filter((each) => each.allowed).length;
+  return `${count(same.length, "time")}: ${allowed} allowed, ${same.length - allowed} not`;
 }
 
 /** Of the session that asks; a call or a run has its own contract. @param {any} question */
 function sandboxOf(question) {
   const session = question.source === "session" ? store.find("sessions", question.sourceId) : null;
-  return session ? session.sandbox || "none: all your rights" : "";
+  if (!session) return "";
+  return !session.sandbox || session.sandbox === "none" ? h("span", { class: "needs_you" }, "none: it has all your rights") : session.sandbox;
 }
 
 /** Arguments that the command or the diff does not show. @param {any} question */
 function shownArguments(question) {
   const given = question.arguments;
-  if (given === null || given === undefined || (typeof given === "object" && !Object.keys(given).length)) return null;
-  return h("details", { open: !question.command && !(question.diffs || []).length }, h("summary", null, "Arguments"), h("pre", null, JSON.stringify(given, null, 2)));
+  if (given === null || given === undefined) return null;
+  const names = typeof given === "object" ? Object.keys(given) : [];
+  if (typeof given === "object" && names.every((name) => name === "command" && given.command === question.command)) return null;
+  return h("details", { open: !question.command && !changesOf(question, question.toolKind).length }, h("summary", null, question.source === "run" ? "The files that it is for" : "Arguments"), h("pre", null, JSON.stringify(given, null, 2)));
 }
 
-/** @param {string} name @param {string} value */
+/** @param {string} name @param {string | HTMLElement} value */
 function fact(name, value) {
   return value ? [h("dt", null, name), h("dd", null, value)] : [];
 }
 
 /** @param {any} question */
 function answerBar(question) {
-  const errors = h("div");
+  if (!may("approve")) return h("p", { class: "quiet" }, "This login may look and not answer: its token has no scope `approve`.");
+  const errors = h("div", { class: "errors" });
   const run = (/** @type {any} */ decision) => answer(question, decision).catch((error) => errors.replaceChildren(problem(error)));
   if (question.kind === "input" && question.schema) {
     const made = form(question.schema);
@@ -77,16 +107,27 @@ function answerBar(question) {
       h("button", { class: "first", type: "button", on: { click: () => made.check() && run({ allowed: true, content: made.value() }) } }, "Answer"),
       h("button", { type: "button", on: { click: () => run({ allowed: false }) } }, "Decline"), errors);
   }
-  const options = (question.options || []).filter((/** @type {any} */ option) => option.kind !== "allow_once" && !String(option.kind).startsWith("reject"));
-  const needsName = (question.options || []).length && (question.options || []).filter((/** @type {any} */ option) => option.kind === "allow_once").length !== 1;
+  const options = question.options || [];
+  const others = options.filter((/** @type {any} */ option) => option.kind !== "allow_once" && !String(option.kind).startsWith("reject"));
+  const needsName = options.length && options.filter((/** @type {any} */ option) => option.kind === "allow_once").length !== 1;
+  const wider = [
+    ...(needsName ? [] : [{ text: "Allow this once, with a reason", decision: { allowed: true } }]),
+    ...(question.alwaysCovers || []).map((/** @type {any} */ cover) => ({ text: `Allow ${cover.words}`, decision: { allowed: true, scope: cover.scope } })),
+    ...(needsName ? [] : others).map((/** @type {any} */ option) => ({ text: `${option.name} (the agent decides what that covers)`, decision: { allowed: true, option_id: option.id } })),
+  ];
   return h("div", { class: "answer" },
-    needsName ? null : h("button", { class: "first", type: "button", data: { act: "allow" }, on: { click: () => run({ allowed: true }) } }, h("kbd", { "aria-hidden": "true" }, "a"), "Allow once"),
-    h("button", { class: "danger", type: "button", data: { act: "deny" }, on: { click: () => deny(question, run) } }, h("kbd", { "aria-hidden": "true" }, "d"), "Deny…"),
-    (question.alwaysCovers || []).map((/** @type {any} */ cover) =>
-      h("button", { type: "button", data: { act: "while" }, title: cover.words, on: { click: () => run({ allowed: true, scope: cover.scope }) } }, `Allow while this session runs: ${cover.words}`)),
-    (needsName ? question.options : options).map((/** @type {any} */ option) =>
+    needsName ? null : h("button", { class: "first", type: "button", disabled: question.sending, data: { act: "allow" }, on: { click: () => run({ allowed: true }) } }, h("kbd", { "aria-hidden": "true" }, "a"), question.sending ? "Sent…" : "Allow once"),
+    h("button", { class: "danger", type: "button", disabled: question.sending, data: { act: "deny" }, on: { click: () => deny(question, run) } }, h("kbd", { "aria-hidden": "true" }, "d"), "Deny…"),
+    wider.length ? h("button", { type: "button", disabled: question.sending, data: { act: "while" }, on: { click: () => allowWhile(wider, run) } }, h("kbd", { "aria-hidden": "true" }, "w"), wider.length > 1 ? "Allow while…" : "Allow, and say why…") : null,
+    (needsName ? options : []).map((/** @type {any} */ option) =>
       h("button", { type: "button", on: { click: () => run({ allowed: !String(option.kind).startsWith("reject"), option_id: option.id }) } }, option.name)),
     errors);
+}
+
+/** What a wider answer covers is said before it is given. @param {{text: string, decision: any}[]} wider @param {(decision: any) => void} run */
+async function allowWhile(wider, run) {
+  const result = await choose("Allow: how much, and why", wider.map((each, index) => [String(index), each.text]), { word: "Reason, for the record" });
+  if (result) run({ ...wider[Number(result.chosen)].decision, reason: result.word });
 }
 
 /** @param {any} question @param {(decision: any) => void} run */

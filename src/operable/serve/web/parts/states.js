@@ -11,7 +11,7 @@ export function empty(title, text, command) {
 /** @param {any} error @returns {HTMLElement} */
 export function problem(error) {
   const denied = error?.status === 401 || error?.status === 403;
-  const hint = error?.hint || (error?.status === 401 ? "log in again with: operable serve --link" : "");
+  const hint = error?.hint || (error?.status === 401 ? "log in again with: operable serve --link" : error?.status === 403 ? "a login with more scopes is needed; operable serve --link makes one with all of them" : "");
   return h("div", { class: "problem", role: "alert" },
     h("strong", null, denied ? "Not allowed: " : "Failed: "), error?.message || String(error),
     error?.code ? h("span", { class: "quiet" }, ` (${error.code})`) : null,

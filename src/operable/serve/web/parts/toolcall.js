@@ -1,25 +1,45 @@
 // A tool call as a card of one line that opens: what, with what, how long, what came of it.
 
 import { fill, h } from "../dom.js";
-import { KIND_SIGNS, size, span } from "../words.js";
-import { diff } from "./diff.js";
+import { size, span } from "../words.js";
+import { changesOf, diff } from "./diff.js";
+import { icon } from "./icon.js";
 
+const LIVE = 20_000; // characters of the output of a call that runs: its end
 const FOLDED = 4_000; // characters of a result that are shown at once
 
 export class ToolCard {
-  /** @param {any} event @param {number} at */
-  constructor(event, at) {
+  /** @param {any} event @param {number} at @param {string} [address]  the link to this call */
+  constructor(event, at, address = "") {
     this.event = event;
     this.began = at;
+    this.address = address;
+    this.live = ""; // what it printed so far
     this.state = h("span", { class: "working" }, h("i", { class: "sign", "aria-hidden": "true" }, "◐"), h("span", { class: "unseen" }, "running"));
     this.time = h("span", { class: "quiet" });
     this.inside = h("div", { class: "inside" });
     this.element = h("details", { class: "card", id: `call-${event.toolCallId}` },
-      h("summary", null, this.state, h("span", { "aria-hidden": "true" }, KIND_SIGNS[event.kind] || "◆"),
-        h("strong", null, event.toolName), h("span", { class: "cut grow machine" }, subject(event)), this.time), this.inside);
+      h("summary", null, this.state, icon(event.kind),
+        h("strong", null, event.toolName), this.subject = h("span", { class: "cut grow machine" }, subject(event)), this.time), this.inside);
     this.drawn = false;
     this.result = /** @type {any} */ (null);
     this.element.addEventListener("toggle", () => this.draw());
+  }
+
+  /** Output of a call that runs; its last line stands in the card. @param {string} text */
+  progress(text) {
+    this.live = (this.live + text).slice(-LIVE);
+    if (!this.result) this.time.textContent = size(this.live.length);
+    this.drawn = false;
+    this.draw();
+  }
+
+  /** The agent announced it again, with more. @param {any} given */
+  revise(given) {
+    this.event = { ...this.event, ...given };
+    this.subject.textContent = subject(this.event);
+    this.drawn = false;
+    this.draw();
   }
 
   /** @param {any} event @param {number} at */
@@ -38,11 +58,12 @@ export class ToolCard {
     if (this.drawn || !(/** @type {HTMLDetailsElement} */ (this.element).open)) return;
     this.drawn = true;
     const given = this.event.arguments;
-    const changes = changesOf(this.event);
+    const changes = changesOf(this.event, this.event.kind);
     fill(this.inside,
       ...changes.map(diff),
       given && Object.keys(given).length && !changes.length ? h("pre", null, typeof given === "string" ? given : JSON.stringify(given, null, 2)) : null,
-      this.result ? folded(textOf(this.result.result)) : h("p", { class: "quiet" }, "It runs."));
+      this.result ? folded(textOf(this.result.result)) : this.live ? h("pre", { class: "live", tabindex: "0" }, this.live) : h("p", { class: "quiet" }, "It runs."),
+      this.address ? h("a", { class: "here", href: this.address }, "link to this call") : null);
   }
 }
 
@@ -53,17 +74,6 @@ function subject(event) {
   if (Array.isArray(first)) return first.join(" ");
   if (typeof first === "string") return first.split("\n")[0];
   return event.title || (event.locations || [])[0] || "";
-}
-
-/** @param {any} event @returns {any[]} */
-function changesOf(event) {
-  const given = event.arguments || {};
-  const whole = (event.diffs || []).filter((/** @type {any} */ change) => change.newText !== undefined || change.patch !== undefined);
-  if (whole.length) return whole;
-  const path = given.file_path || given.path;
-  if (path && typeof given.old_string === "string" && typeof given.new_string === "string") return [{ path, oldText: given.old_string, newText: given.new_string }];
-  if (path && typeof given.content === "string" && event.kind === "edit") return [{ path, newText: given.content }];
-  return [];
 }
 
 /** @param {any} result @returns {string} */

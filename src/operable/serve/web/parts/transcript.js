@@ -5,12 +5,13 @@ import { amount, money, size } from "../words.js";
 import { Streamed } from "./markdown.js";
 import { ToolCard } from "./toolcall.js";
 
-const QUIET = new Set(["log_gap", "user_message"]);
+const LONG = 1_500; // characters of a message of the user that are shown at once
 
 export class Transcript {
-  /** @param {HTMLElement} root */
-  constructor(root) {
+  /** @param {HTMLElement} root @param {string} session */
+  constructor(root, session) {
     this.root = root;
+    this.session = session;
     this.plan = /** @type {any[]} */ ([]);
     this.changed = () => {};
     this.open = /** @type {{kind: string, part: Streamed | null, element: HTMLElement, size: number} | null} */ (null);
@@ -29,7 +30,7 @@ export class Transcript {
       this.plan = event.entries || [];
       this.changed();
     } else if (kind === "notice") this.notice(event, id);
-    else if (kind === "agent-prompt") this.add(h("p", { class: "notice needs_you" }, `● asks: ${event.toolName || event.text || ""}`), id);
+    else if (kind === "agent-prompt" && !event.toolName) this.add(h("p", { class: "notice needs_you" }, `● asks: ${event.text || ""}`), id);
   }
 
   /** @param {string} text @param {number} id */
@@ -60,7 +61,7 @@ export class Transcript {
 
   /** @param {any} event @param {number} id @param {number} at */
   call(event, id, at) {
-    const card = new ToolCard(event, at);
+    const card = new ToolCard(event, at, this.link(id));
     this.calls.set(event.toolCallId, card);
     this.add(card.element, id);
   }
@@ -74,9 +75,12 @@ export class Transcript {
 
   /** @param {any} event @param {number} id */
   notice(event, id) {
-    if (event.code === "user_message") this.add(h("div", { class: "user" }, event.data?.text || ""), id);
-    else if (event.code === "log_gap") this.gap(event.data || {});
-    else if (!QUIET.has(event.code)) this.add(h("p", { class: "notice" }, `${event.message} (${event.code})`), id);
+    const data = event.data || {};
+    if (event.code === "user_message") this.add(asked(data.text || ""), id);
+    else if (event.code === "log_gap") this.gap(data);
+    else if (event.code === "tool_progress") this.calls.get(data.toolCallId)?.progress(event.message);
+    else if (event.code === "tool_revised") this.calls.get(data.toolCallId)?.revise(data);
+    else this.add(h("p", { class: "notice" }, event.message, h("span", { class: "unseen" }, ` (${event.code})`)), id);
   }
 
   /** @param {any} extent */
@@ -84,9 +88,15 @@ export class Transcript {
     this.add(h("p", { class: "notice" }, `Some events are no longer kept${extent.count ? ` (${extent.count})` : ""}.`), 0);
   }
 
+  /** @param {number} id */
+  link(id) {
+    return `#/session/${encodeURIComponent(this.session)}/${id}`;
+  }
+
   /** @param {HTMLElement} element @param {number} id */
   add(element, id) {
     this.open = null;
+    if (id && (element.className === "said" || element.className === "user")) element.append(h("a", { class: "mark", href: this.link(id), "aria-label": "Link to this message" }));
     if (id) {
       element.dataset.cursor = String(id);
       element.id ||= `event-${id}`;
@@ -97,7 +107,7 @@ export class Transcript {
   /** Put older events in front. @param {any[]} records */
   before(records) {
     const front = h("div");
-    const older = new Transcript(front);
+    const older = new Transcript(front, this.session);
     for (const record of records) older.take(record.event.type, record.event, record.id, record.at);
     older.open?.part?.draw();
     const height = document.documentElement.scrollHeight;
@@ -110,6 +120,7 @@ export class Transcript {
     const places = /** @type {HTMLElement[]} */ ([...this.root.children]);
     const place = places.filter((each) => Number(each.dataset.cursor || 0) <= id).pop();
     place?.scrollIntoView({ block: "center" });
+    place?.classList.add("wanted");
     if (place instanceof HTMLDetailsElement) place.open = true;
   }
 
@@ -118,4 +129,10 @@ export class Transcript {
     const open = cards.some((card) => !card.open);
     for (const card of cards) card.open = open;
   }
+}
+
+/** What the user wrote; the rest of a long one is folded. @param {string} text */
+function asked(text) {
+  if (text.length <= LONG) return h("div", { class: "user" }, text);
+  return h("div", { class: "user" }, text.slice(0, LONG), h("details", null, h("summary", null, `… and ${size(text.length - LONG)} more`), text.slice(LONG)));
 }

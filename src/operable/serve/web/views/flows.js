@@ -1,12 +1,12 @@
 // Flows: what triggers what, how the last runs ended, when the next ones are due.
 
-import { get, part, post } from "../api.js";
+import { get, may, part, post } from "../api.js";
 import { fill, h } from "../dom.js";
 import { graph } from "../parts/graph.js";
 import { empty, problem, sign, skeleton } from "../parts/states.js";
 import { strip } from "../parts/timeline.js";
 import * as store from "../store.js";
-import { exact, until } from "../words.js";
+import { age, count, exact, until } from "../words.js";
 
 /** @type {import("../app.js").View} */
 export const VIEW = { title: "Flows", open };
@@ -25,9 +25,9 @@ function open(root, params) {
 /** @param {HTMLElement} body */
 async function list(body) {
   const { flows } = await get("/flows");
-  if (!flows.length) return fill(body, empty("No flows are applied", "Write a manifest, apply it, start a worker.", "operable flow init && operable flow apply && operable engine start"));
+  if (!flows.length) return fill(body, empty("No flows are applied", "Write a manifest, apply it, start a worker.", "operable flow apply flow.json && operable engine start"));
   return fill(body, h("div", { class: "head" }, h("h1", null, "Flows")), h("ul", { class: "rows" }, flows.map((/** @type {any} */ flow) => h("li", { class: "row" },
-    h("a", { href: `#/flows/${part(flow.id)}` }, sign(flow.state || "idle"), h("span", { class: "name" }, flow.id), h("span", { class: "what quiet" }, `${flow.jobs} tasks`),
+    h("a", { href: `#/flows/${part(flow.id)}` }, sign(flow.state || "idle"), h("span", { class: "name" }, flow.id), h("span", { class: "what quiet" }, count(flow.jobs, "task")),
       h("span", { class: "age", title: exact(flow.nextAt) }, flow.nextAt ? until(flow.nextAt) : "")), strip(flow.lastRuns || [])))));
 }
 
@@ -45,9 +45,9 @@ async function one(body, errors, id) {
   const nodes = flow.jobs.map((/** @type {any} */ job) => ({
     id: job.id, title: job.name, state: job.lastRun?.state, note: job.nextAt ? until(job.nextAt) : "", address: job.lastRun ? `#/run/${part(job.lastRun.id)}` : null,
   }));
-  fill(body, h("div", { class: "head" }, h("a", { href: "#/flows" }, "‹"), h("h1", null, flow.id)), graph(nodes, flow.edges || []),
-    h("div", { class: "scroll" }, h("table", { class: "table" }, h("thead", null, h("tr", null, ["Task", "Last run", "Next", "Last 30", ""].map((text) => h("th", null, text)))),
-      h("tbody", null, flow.jobs.map((/** @type {any} */ job) => h("tr", null, h("td", null, job.name), h("td", null, job.lastRun ? [sign(job.lastRun.state, true)] : "never"),
-        h("td", { title: exact(job.nextAt) }, job.nextAt ? until(job.nextAt) : job.trigger || ""), h("td", null, strip(job.lastRuns || [])),
-        h("td", null, h("button", { type: "button", on: { click: () => void trigger(job.id) } }, "Run now"))))))));
+  fill(body, h("div", { class: "head" }, h("a", { href: "#/flows", "aria-label": "All flows" }, "‹"), h("h1", null, flow.id)), graph(nodes, flow.edges || []),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tasks" }, h("table", { class: "table tasks" }, h("thead", null, h("tr", null, ["Task", "Last run", "Next", "Last 30", ""].map((text) => h("th", null, text)))),
+      h("tbody", null, flow.jobs.map((/** @type {any} */ job) => h("tr", null, h("td", null, job.name), h("td", null, job.lastRun ? h("a", { href: `#/run/${part(job.lastRun.id)}` }, sign(job.lastRun.state, true), h("span", { class: "quiet" }, ` · ${age(job.lastRun.endedAt || job.lastRun.createdAt)}`)) : h("span", { class: "quiet" }, "never")),
+        h("td", { title: exact(job.nextAt) }, job.nextAt ? until(job.nextAt) : job.state === "enabled" ? job.trigger || "" : job.state), h("td", null, strip(job.lastRuns || [])),
+        h("td", null, may("prompt") ? h("button", { type: "button", on: { click: () => void trigger(job.id) } }, "Run now") : null)))))));
 }

@@ -1,10 +1,13 @@
 // Every question of every session, call and run, in one list; what is asked in full beside it.
 
-import { fill, h, reconcile } from "../dom.js";
-import { answer, gist, questionCard, verb } from "../parts/question.js";
+import { may } from "../api.js";
+import { fill, h } from "../dom.js";
+import { ask } from "../parts/dialogs.js";
+import { answer, asker, gist, questionCard, verb, where } from "../parts/question.js";
 import { empty, problem, sign } from "../parts/states.js";
 import * as store from "../store.js";
-import { age, exact, folder } from "../words.js";
+import { windowed } from "../parts/window.js";
+import { age, exact, isToday } from "../words.js";
 
 /** @type {import("../app.js").View} */
 export const VIEW = { title: "Inbox", open };
@@ -14,44 +17,50 @@ function open(root, params) {
   let chosen = params[0] || "";
   /** @type {Set<string>} */
   const selected = new Set();
-  const rows = h("ul", { class: "rows", "aria-label": "Waiting questions" });
-  const answered = h("ul", { class: "rows", "aria-label": "Answered today" });
+  const open = windowed("Waiting questions", (each) => each.id, row);
+  const done = windowed("Answered today", (each) => each.id, row);
+  const rows = open.list;
+  const answered = done.list;
+  const nothing = h("div");
+  const past = h("div", { class: "group" });
   const detail = h("section", { class: "detail", "aria-label": "What is asked" });
   const bulk = h("div", { class: "head" });
   const errors = h("div");
   const heading = h("h1");
-  const side = h("section", { class: "side" }, h("div", { class: "head" }, heading, notifyButton()), bulk, errors, rows,
-    h("div", { class: "group" }, "Today, answered"), answered);
+  const side = h("section", { class: "side" }, h("div", { class: "head" }, heading, notifyButton()), bulk, errors, nothing, rows, open.more,
+    past, answered, done.more);
   const split = h("div", { class: "split" }, side, detail);
   root.append(split);
   let shown = /** @type {any} */ (null);
 
-  const waiting = () => store.waiting().sort((left, right) => (left.askedAt < right.askedAt ? -1 : 1));
+  const waiting = () => store.waiting().sort((left, right) => left.askedAt - right.askedAt || (left.id < right.id ? -1 : 1));
 
   function draw() {
-    const open = waiting();
-    heading.textContent = open.length ? `Inbox · ${open.length} need${open.length === 1 ? "s" : ""} you` : "Inbox";
-    for (const id of selected) if (!open.some((each) => each.id === id)) selected.delete(id);
-    reconcile(rows, open, (each) => each.id, row);
-    const old = store.all("approvals").filter((each) => each.state !== "waiting").sort((left, right) => ((left.answeredAt || left.askedAt) < (right.answeredAt || right.askedAt) ? 1 : -1));
-    reconcile(answered, old.slice(0, 200), (each) => each.id, row);
-    if (!open.length && !rows.querySelector(".state")) rows.replaceChildren(h("li", null, empty("Nothing needs you", "Questions of agents, calls and flows come here.", "operable agent prompt AGENT --prompt 'hello'")));
+    const questions = waiting();
+    heading.textContent = questions.length ? `Inbox · ${questions.length} need${questions.length === 1 ? "s" : ""} you` : "Inbox";
+    for (const id of selected) if (!questions.some((each) => each.id === id)) selected.delete(id);
+    open.draw(questions);
+    const old = store.all("approvals").filter((each) => each.state !== "waiting" && isToday(each.answeredAt || each.askedAt));
+    done.draw(old.sort((left, right) => (right.answeredAt || right.askedAt) - (left.answeredAt || left.askedAt)));
+    fill(past, old.length ? `Today, answered ${old.length}` : "");
+    fill(nothing, questions.length ? null : empty("Nothing needs you", "Questions of agents, calls and flows come here, by themselves.", "operable agent prompt operable-agent --prompt 'hello'"));
+    bulk.hidden = !selected.size;
     fill(bulk, ...(selected.size ? [h("span", null, `${selected.size} selected`),
-      h("button", { class: "first", type: "button", on: { click: () => void all(true) } }, "Allow all selected"),
-      h("button", { class: "danger", type: "button", on: { click: () => void all(false) } }, "Deny all selected")] : []));
+      h("button", { class: "first", type: "button", on: { click: () => void all(true) } }, h("kbd", { "aria-hidden": "true" }, "a"), "Allow all selected"),
+      h("button", { class: "danger", type: "button", on: { click: () => void all(false) } }, h("kbd", { "aria-hidden": "true" }, "d"), "Deny all selected")] : []));
     mark();
     drawDetail();
   }
 
   /** @param {any} each */
   function row(each) {
-    const box = each.state === "waiting" ? h("input", { type: "checkbox", checked: selected.has(each.id), "aria-label": `Select ${gist(each)}`, on: { change: () => toggle(each.id) } }) : null;
+    const box = each.state === "waiting" && may("approve") ? h("input", { type: "checkbox", checked: selected.has(each.id), "aria-label": `Select ${gist(each)}`, on: { change: () => toggle(each.id) } }) : null;
     return h("li", { class: "row" }, box,
       h("a", { href: `#/inbox/${encodeURIComponent(each.id)}`, on: { click: (/** @type {Event} */ event) => { event.preventDefault(); choose(each.id); } } },
-        sign(each.state === "waiting" ? "waiting" : each.allowed ? "allowed" : "denied"),
-        h("span", { class: "name" }, each.agent || each.source), h("span", { class: "where" }, each.workspace || folder(each.folder)),
+        sign(each.state === "waiting" ? "waiting" : each.allowed ? "allowed" : each.allowed === false ? "denied" : "withdrawn"),
+        h("span", { class: "name" }, asker(each)), h("span", { class: "where" }, where(each)),
         h("span", { class: "what" }, h("span", { class: "quiet" }, `${verb(each)} `), h("span", { class: "machine" }, gist(each))),
-        h("span", { class: "age", title: exact(each.askedAt) }, each.sending ? "sent…" : each.answeredBy || age(each.askedAt))));
+        h("span", { class: "age", title: exact(each.askedAt) }, each.sending ? "sent…" : [each.answeredBy, age(each.answeredAt || each.askedAt)].filter(Boolean).join(" · "))));
   }
 
   function mark() {
@@ -66,8 +75,9 @@ function open(root, params) {
     if (question === shown && detail.childElementCount) return;
     shown = question;
     const back = h("button", { type: "button", class: "plain back", on: { click: () => choose("") } }, "‹ Inbox");
-    if (!question) fill(detail, chosen ? [back, problem({ message: "this question is gone", hint: "it was withdrawn, or its session ended" })][1] : empty("Choose a question", "Arrow keys move, a allows, d denies, x selects several."));
-    else fill(detail, back, questionCard(question));
+    if (question) fill(detail, back, questionCard(question));
+    else if (chosen) fill(detail, back, problem({ message: "this question is gone", hint: "it was withdrawn, or its session ended; the audit has what became of it" }));
+    else fill(detail, waiting().length ? empty("Choose a question", "Arrow keys move, a allows, d denies, w allows more, x selects several.") : null);
   }
 
   /** @param {string} id */
@@ -90,8 +100,10 @@ function open(root, params) {
 
   /** Each answer is bound to what its own row shows; what changed meanwhile is not answered. @param {boolean} allowed */
   async function all(allowed) {
+    const reason = allowed ? "" : await ask("Deny all of them, and say why", "Deny", { hint: "The agents read the reason. It may be empty." });
+    if (reason === null) return;
     const questions = waiting().filter((each) => selected.has(each.id));
-    const results = await Promise.allSettled(questions.map((each) => answer(each, { allowed })));
+    const results = await Promise.allSettled(questions.map((each) => answer(each, { allowed, reason })));
     selected.clear();
     fill(errors, ...results.flatMap((each) => (each.status === "rejected" ? [problem(each.reason)] : [])));
     draw();
@@ -103,19 +115,23 @@ function open(root, params) {
     if (!ids.length) return;
     const at = ids.indexOf(chosen);
     choose(ids[Math.max(0, Math.min(ids.length - 1, at + step))]);
+    open.reach(chosen);
     rows.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
   }
 
   /** @param {string} act */
   const press = (act) => () => /** @type {HTMLElement | null} */ (detail.querySelector(`[data-act="${act}"]`))?.click();
 
+  /** The selected questions, else the one that is shown. @param {boolean} allowed @param {string} act */
+  const both = (allowed, act) => () => (selected.size ? void all(allowed) : press(act)());
+
   const ends = [store.subscribe("approvals", draw), store.subscribe("clock", draw)];
   if (!chosen && window.matchMedia("(min-width: 861px)").matches) chosen = waiting()[0]?.id || "";
   draw();
   return {
     keys: {
-      ArrowDown: () => move(1), ArrowUp: () => move(-1), a: press("allow"), d: press("deny"), w: press("while"),
-      x: () => chosen && toggle(chosen),
+      ArrowDown: () => move(1), ArrowUp: () => move(-1), a: both(true, "allow"), d: both(false, "deny"), w: press("while"),
+      x: () => waiting().some((each) => each.id === chosen) && toggle(chosen),
     },
     close: () => ends.forEach((end) => end()),
   };

@@ -1,13 +1,15 @@
 // One session: what was said and done, questions where they came up, and the box for the next message.
 
-import { get, part, post } from "../api.js";
+import { get, may, part, post } from "../api.js";
 import { fill, h } from "../dom.js";
-import { Transcript } from "../parts/transcript.js";
-import { empty, problem, sign } from "../parts/states.js";
+import { drawBeside } from "../parts/beside.js";
+import { composer, isOver } from "../parts/composer.js";
 import { questionCard } from "../parts/question.js";
+import { empty, problem, sign, skeleton } from "../parts/states.js";
+import { Transcript } from "../parts/transcript.js";
 import * as store from "../store.js";
 import { followSession } from "../stream.js";
-import { amount, folder, money } from "../words.js";
+import { amount, count, folder, money } from "../words.js";
 
 /** @type {import("../app.js").View} */
 export const VIEW = { title: "Session", open };
@@ -26,13 +28,18 @@ function open(root, params) {
   const questions = h("div");
   const beside = h("aside", { class: "beside", "aria-label": "Plan and delegations" });
   const chip = h("div", { class: "follow" });
-  const composer = h("div", { class: "composer" });
-  root.append(h("div", { class: "session wide" }, h("div", null, head, errors, earlier, box, questions, chip, composer), beside));
-  const transcript = new Transcript(box);
-  let following = true;
+  const writing = h("div", { class: "composer" });
+  const place = h("div", { class: "session" }, h("div", { class: "column" }, head, errors, earlier, box, questions, chip, writing), beside);
+  root.append(place);
+  const transcript = new Transcript(box, id);
+  const slow = setTimeout(() => box.childElementCount || fill(earlier, skeleton()), 200);
+  let following = !wanted;
+  let unseen = 0;
   let first = 0;
   let stop = () => {};
   let isClosed = false;
+
+  const written = composer(writing, errors);
 
   const session = () => store.find("sessions", id);
 
@@ -44,18 +51,31 @@ function open(root, params) {
     for (const record of page.events) transcript.take(record.event.type, record.event, record.id, record.at);
     const after = page.last_id;
     first = page.events.length ? page.events[0].id - 1 : 0;
+    clearTimeout(slow);
     drawEarlier();
     stop = followSession(id, after, (kind, data, cursor) => {
       if (kind === "gap") transcript.gap(data);
       else if (kind !== "status") transcript.take(kind, data, cursor, Date.now());
-      if (following) toEnd();
+      if (!following) {
+        unseen += 1;
+        drawChip();
+      }
     }, () => !["ended", "failed"].includes(session()?.state));
     if (wanted) transcript.show(wanted);
     else toEnd();
   }
 
+  /** The session or its log cannot be read. @param {any} error */
+  function failed(error) {
+    clearTimeout(slow);
+    following = false;
+    earlier.replaceChildren();
+    if (!session()) fill(head, h("a", { href: "#/sessions", "aria-label": "All sessions" }, "‹"), h("h1", null, "Session"));
+    fill(errors, problem(error));
+  }
+
   function drawEarlier() {
-    fill(earlier, first > 0 ? h("button", { type: "button", on: { click: () => void more() } }, `Show earlier (${first} events)`) : null);
+    fill(earlier, first > 0 ? h("button", { type: "button", on: { click: () => void more() } }, `Show earlier (${count(first, "event")})`) : null);
   }
 
   async function more() {
@@ -69,65 +89,23 @@ function open(root, params) {
   function drawHead() {
     const view = session();
     if (!view) return;
-    const context = view.context?.size ? view.context.used / view.context.size : 0;
-    const isAlive = !["ended", "failed"].includes(view.state);
-    fill(head, h("a", { href: "#/sessions" }, "‹"), sign(view.state, true), h("h1", null, view.label || view.adapterSlug), h("span", { class: "quiet", title: view.cwd }, folder(view.cwd)),
-      h("span", { class: "quiet" }, [view.mode, view.model, view.sandbox ? `sandbox: ${view.sandbox}` : "no sandbox: all your rights"].filter(Boolean).join(" · ")),
-      h("span", { class: "quiet end" }, [amount((view.tokens?.in || 0) + (view.tokens?.out || 0)) + " tokens", money(view.costUsd)].filter(Boolean).join(" · ")),
-      isAlive ? h("button", { type: "button", class: "plain", on: { click: () => act("kill") } }, "End") : h("button", { type: "button", class: "plain", on: { click: () => act("resume") } }, "Resume"),
-      h("button", { type: "button", class: "plain", on: { click: () => act("fork") } }, "Fork"));
-    fill(beside,
-      transcript.plan.length ? [h("h2", null, "Plan"), h("ul", { class: "plan" }, transcript.plan.map((/** @type {any} */ entry) => h("li", { class: entry.status }, `${{ completed: "✓", in_progress: "◐" }[/** @type {string} */ (entry.status)] || "○"} ${entry.content}`)))][1] : null,
-      context ? h("label", null, `Context ${Math.round(context * 100)} %`, h("meter", { min: 0, max: 1, high: 0.8, value: context })) : null,
-      view.error ? problem({ message: view.error }) : null);
+    const isAlive = !isOver(view);
+    const tokens = (view.tokens?.in || 0) + (view.tokens?.out || 0);
+    const isOpen = !view.sandbox || view.sandbox === "none";
+    fill(head, h("a", { href: "#/sessions", "aria-label": "All sessions" }, "‹"), sign(view.state, true), h("h1", null, view.label || view.adapterSlug),
+      h("span", { class: "quiet", title: view.cwd }, [view.label ? view.adapterSlug : "", folder(view.cwd), view.mode, view.model].filter(Boolean).join(" · ")),
+      h("span", { class: isOpen ? "needs_you" : "quiet" }, isOpen ? "no sandbox: all your rights" : `sandbox: ${view.sandbox}`),
+      h("span", { class: "quiet end", title: `${view.tokens?.in || 0} in, ${view.tokens?.out || 0} out` }, [tokens ? `${amount(tokens)} tokens` : "", money(view.costUsd)].filter(Boolean).join(" · ")),
+      may("prompt") ? h("span", { class: "line" },
+        h("button", { type: "button", class: "plain", on: { click: () => act(isAlive ? "kill" : "resume") } }, isAlive ? "End" : "Resume"),
+        h("button", { type: "button", class: "plain", on: { click: () => act("fork") } }, "Fork")) : null);
+    place.classList.toggle("wide", drawBeside(beside, view, transcript.plan, drawHead));
     const own = store.waiting().filter((each) => each.source === "session" && each.sourceId === id);
     if (own.map((each) => each.id + each.digest + each.sending).join() !== questions.dataset.shown) {
       questions.dataset.shown = own.map((each) => each.id + each.digest + each.sending).join();
       fill(questions, ...own.map(questionCard));
-      if (own.length && following) toEnd();
     }
-    drawComposer(view, isAlive);
-  }
-
-  let composed = "";
-  /** @param {any} view @param {boolean} isAlive */
-  function drawComposer(view, isAlive) {
-    const busy = view.state === "working" || view.state === "needs_you";
-    const key = `${isAlive} ${busy} ${view.queued || 0}`;
-    if (composed === key) return;
-    composed = key;
-    const before = /** @type {HTMLTextAreaElement | null} */ (composer.querySelector("textarea"));
-    if (!isAlive) {
-      fill(composer, h("p", { class: "quiet" }, "This session has ended. Resume it to go on, or fork it to try another way."));
-      return;
-    }
-    const text = /** @type {HTMLTextAreaElement} */ (h("textarea", { "aria-label": "Message", rows: 2, value: before?.value || "", placeholder: busy ? "Enter queues it, Shift+Enter is a new line" : "Enter sends it, Shift+Enter is a new line" }));
-    text.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-        event.preventDefault();
-        void send(text, busy ? { queue: true } : {});
-      }
-    });
-    fill(composer, text, h("div", { class: "line" },
-      h("button", { class: "first", type: "button", on: { click: () => void send(text, busy ? { queue: true } : {}) } }, busy ? "Queue" : "Send"),
-      busy ? h("button", { type: "button", on: { click: () => void send(text, { interrupt: true }) } }, "Interrupt and send") : null,
-      busy ? h("button", { type: "button", class: "danger", on: { click: () => act("interrupt") } }, h("kbd", { "aria-hidden": "true" }, "."), "Interrupt") : null,
-      view.queued ? h("span", { class: "quiet" }, `${view.queued} queued`) : null));
-    if (before && document.activeElement === document.body) text.focus();
-  }
-
-  /** @param {HTMLTextAreaElement} text @param {any} how */
-  async function send(text, how) {
-    const prompt = text.value;
-    if (!prompt.trim()) return;
-    text.value = "";
-    try {
-      await post(`/sessions/${part(id)}/prompt`, { prompt, ...how });
-      errors.replaceChildren();
-    } catch (error) {
-      text.value = prompt; // nothing that was typed is lost
-      fill(errors, problem(error));
-    }
+    written.draw(view);
   }
 
   /** @param {string} verb */
@@ -145,25 +123,35 @@ function open(root, params) {
 
   function scrolled() {
     following = document.documentElement.scrollHeight - window.innerHeight - window.scrollY < NEAR;
-    fill(chip, following ? null : h("button", { type: "button", on: { click: () => { following = true; toEnd(); } } }, "↓ newest"));
+    drawChip();
   }
 
+  function drawChip() {
+    if (following) unseen = 0;
+    fill(chip, following ? null : h("button", { type: "button", on: { click: () => { following = true; drawChip(); toEnd(); } } }, unseen ? `↓ ${count(unseen, "new event")}` : "↓ newest"));
+  }
+
+  // Text is drawn a frame after it came: the size of the column is what one follows.
+  const growth = new ResizeObserver(() => following && toEnd());
+  growth.observe(/** @type {HTMLElement} */ (place.firstElementChild));
   const ends = [store.subscribe("sessions", drawHead), store.subscribe("approvals", drawHead)];
   transcript.changed = drawHead;
   window.addEventListener("scroll", scrolled, { passive: true });
   if (!id) fill(box, empty("No session", "Choose one in the list."));
-  else begin().then(drawHead).catch((error) => fill(errors, problem(error)));
+  else begin().then(drawHead).catch(failed);
   drawHead();
   return {
     title: session()?.label || session()?.adapterSlug || "Session",
     close: () => {
       isClosed = true;
+      clearTimeout(slow);
+      growth.disconnect();
       stop();
       ends.forEach((end) => end());
       window.removeEventListener("scroll", scrolled);
     },
     keys: {
-      ".": () => void act("interrupt"), g: toEnd, r: () => composer.querySelector("textarea")?.focus(),
+      ".": () => void act("interrupt"), g: toEnd, r: () => written.focus(),
       o: () => transcript.openAll(), a: () => press("allow"), d: () => press("deny"), w: () => press("while"),
     },
   };

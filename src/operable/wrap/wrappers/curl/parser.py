@@ -69,6 +69,24 @@ def response(upstream: Upstream) -> Iterator[Any]:
     }
     put(event, "body", bytes(body))
     yield event
+    if upstream.command.mutates and event["status"] >= 400:
+        upstream.failure = _refused(upstream, event["status"])
+
+
+def _refused(upstream: Upstream, status: int) -> Fail:
+    """What was to be changed was not, says the server. The answer itself went out before.
+
+    The manifest says what a status of HTTP means beside those of the program, of which none is above 255.
+    """
+    meaning = upstream.command.exits.get(status, {})
+    return Fail(
+        meaning.get("category", "temporary" if status >= 500 else "validation"),
+        meaning.get("code", "HTTP_REFUSED"),
+        f"the server answered {status}",
+        retryable=False,  # whether a request that changes something may be sent again is not for us to say
+        target="curl",
+        http_status=status,
+    )
 
 
 def _told(stderr: Excerpt) -> dict[str, Any]:

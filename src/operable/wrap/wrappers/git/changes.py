@@ -100,8 +100,7 @@ def plan_commit(upstream: Upstream) -> Iterator[Change]:
     if not seen and inputs.get("allow_empty"):
         yield Change("commit", "HEAD", change="empty")
     elif not seen:
-        hint = "add files first (git add), or give --all or --allow-empty"
-        raise Fail("conflict", "NOTHING_TO_COMMIT", "nothing would be in the commit", hint=hint)
+        raise nothing_to_commit()
 
 
 def _has_head(upstream: Upstream) -> bool:
@@ -114,7 +113,21 @@ def _bytes(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def commit(upstream: Upstream) -> Iterator[Any]:
+    before = _head(upstream)
     for _ in upstream.chunks():
         pass  # --quiet says nothing, and what hooks print is not ours
-    if upstream.end is not None and upstream.end.status == 0:
-        yield read_commit(upstream, "HEAD")
+    if upstream.end is None or upstream.end.status != 0:
+        return
+    if _head(upstream) == before:  # git says 0, and there is no commit that it could be about
+        upstream.failure = nothing_to_commit()
+        return
+    yield read_commit(upstream, "HEAD")
+
+
+def nothing_to_commit() -> Fail:
+    hint = "add files first (git add), or give --all or --allow-empty"
+    return Fail("conflict", "NOTHING_TO_COMMIT", "nothing would be in the commit", hint=hint)
+
+
+def _head(upstream: Upstream) -> bytes:
+    return upstream.ask(["rev-parse", "--verify", "--quiet", "HEAD"], fine=(0, 1))

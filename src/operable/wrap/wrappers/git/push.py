@@ -34,7 +34,7 @@ def plan_push(upstream: Upstream) -> Iterator[Change]:
     words = upstream.words()
     # Git runs the hook `pre-push` also in a dry run, and signs what it would send.
     words[1:1] = ["--dry-run", "--no-verify", "--no-signed", f"--receive-pack={_receiver(upstream)}"]
-    _distrust(upstream)
+    distrust(upstream)
     upstream.command = upstream.command.replace(argv=words, options={})
     for event in push(upstream):
         if event["state"] != "unchanged":
@@ -43,7 +43,7 @@ def plan_push(upstream: Upstream) -> Iterator[Change]:
     yield from upstream.settle()
 
 
-def _distrust(upstream: Upstream) -> None:
+def distrust(upstream: Upstream) -> None:
     """Let no command of the repository's own configuration run; those of the user and of the system stay."""
     settings = read_settings(upstream, [])
     overridden = [_NO_FETCH]
@@ -60,7 +60,7 @@ def _receiver(upstream: Upstream) -> str:
     """The program at the other end. In a folder of this machine it obeys the configuration that it finds there."""
     remote = upstream.inputs.get("remote") or "origin"
     addresses = _addresses(upstream, remote)
-    folders = [address for address in addresses if _is_folder(address)]
+    folders = [address for address in addresses if is_folder(address)]
     if not folders:
         return "git-receive-pack"
     if len(folders) < len(addresses):
@@ -97,7 +97,7 @@ def _rewritten(upstream: Upstream, address: str) -> list[str]:
     return [address]
 
 
-def _is_folder(address: str) -> bool:
+def is_folder(address: str) -> bool:
     """Whether git takes an address for a folder: no scheme but `file`, and no colon before the first slash."""
     return address.startswith("file://") or ("://" not in address and ":" not in address.partition("/")[0])
 

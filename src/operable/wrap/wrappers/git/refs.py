@@ -1,4 +1,4 @@
-"""Reads branches, tags and stashes, cut at NUL bytes."""
+"""Reads branches and tags, cut at NUL bytes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from operable.wrap.upstream import Upstream
-
-
-def stash(upstream: Upstream) -> Iterator[Any]:
-    """What `stash list` prints comes from `log`; asked itself, it would start that as another process."""
-    from operable.wrap.parsers.nul import PARSER
-
-    if upstream.ask(["rev-parse", "--verify", "--quiet", "refs/stash"], fine=(0, 1)):
-        yield from PARSER(upstream, upstream.command.parse)
 
 
 def branches(upstream: Upstream) -> Iterator[Any]:

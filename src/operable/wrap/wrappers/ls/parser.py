@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from operable.kernel.errors import Fail
 from operable.wrap.fields import as_fail, described
 
 TYPE_CHECKING = False
@@ -23,10 +22,6 @@ _BATCH = 256
 def entries(upstream: Upstream) -> Iterator[Any]:
     inputs = upstream.inputs
     path, everything, brief = inputs["path"], inputs["all"], inputs["names_only"]
-    if inputs["unsorted"] and upstream.after is not None:
-        raise Fail(
-            "usage", "CONFLICTING_OPTIONS", "--cursor and --unsorted exclude each other", target="--cursor"
-        )
     try:
         with os.scandir(path) as found:
             shown = (each for each in found if everything or not each.name.startswith("."))

@@ -46,7 +46,7 @@ _LEVELS = ("info", "low", "moderate", "high", "critical")
 # -- documents
 
 
-def _document(upstream: Upstream, words: list[str] | None = None) -> Any:
+def document(upstream: Upstream, words: list[str] | None = None) -> Any:
     """What npm prints; Returns None if that is not a document. Fail when it reports an error."""
     raw = bytearray()
     for chunk in upstream.chunks(words):
@@ -59,12 +59,12 @@ def _document(upstream: Upstream, words: list[str] | None = None) -> Any:
         upstream.foreign += bool(raw.strip())
         return None
     end = upstream.end
-    _refuse(upstream, found, None if end is None else end.status)
+    refuse(upstream, found, None if end is None else end.status)
     upstream.complete = True
     return found
 
 
-def _refuse(upstream: Upstream, found: Any, status: int | None) -> None:
+def refuse(upstream: Upstream, found: Any, status: int | None) -> None:
     error = found.get("error") if isinstance(found, dict) else None
     # A package may be called `error` too; nothing that is said of a package has a `summary` beside a `code`.
     if not isinstance(error, dict) or not {"code", "summary"} <= error.keys() or error["code"] == _PROBLEMS:
@@ -83,7 +83,7 @@ def _refuse(upstream: Upstream, found: Any, status: int | None) -> None:
 
 def listed(upstream: Upstream) -> Iterator[Any]:
     upstream.env["npm_config_all"] = "false" if upstream.inputs["direct"] else "true"
-    found = _document(upstream)
+    found = document(upstream)
     if isinstance(found, dict):
         for problem in found.get("problems", []):
             yield {"type": "problem", "id": f"problem: {problem}", "message": str(problem)}
@@ -118,7 +118,7 @@ def _dependency(name: str, child: dict[str, Any], above: list[str]) -> dict[str,
 
 
 def outdated(upstream: Upstream) -> Iterator[Any]:
-    found = _document(upstream)
+    found = document(upstream)
     for name, told in (found if isinstance(found, dict) else {}).items():
         for one in told if isinstance(told, list) else [told]:
             event = {"type": "outdated", "name": name, "current": one.get("current")}
@@ -127,7 +127,7 @@ def outdated(upstream: Upstream) -> Iterator[Any]:
 
 
 def audited(upstream: Upstream) -> Iterator[Any]:
-    found = _document(upstream)
+    found = document(upstream)
     if not isinstance(found, dict):
         return
     if not isinstance(found.get("vulnerabilities"), dict):
@@ -146,7 +146,7 @@ def audited(upstream: Upstream) -> Iterator[Any]:
 
 
 def viewed(upstream: Upstream) -> Iterator[Any]:
-    found = _document(upstream)
+    found = document(upstream)
     if found is None and upstream.end is not None and upstream.end.status == 0 and not upstream.foreign:
         # No version fits: npm prints nothing at all, and is content.
         raise Fail("not_found", "NO_VERSION", "no version of the package fits", target="npm")
@@ -174,7 +174,7 @@ def plan_pack(upstream: Upstream) -> Iterator[Any]:
         found = decode(upstream.ask(words, limit=_LARGEST, fine=range(256)))
     except ValueError:
         found = None
-    _refuse(upstream, found, 1)
+    refuse(upstream, found, 1)
     if not isinstance(found, list):
         raise Fail(
             "validation", "UPSTREAM_NON_JSON", "npm printed something that is not a report", target="npm"
@@ -185,7 +185,7 @@ def plan_pack(upstream: Upstream) -> Iterator[Any]:
 
 
 def packed(upstream: Upstream) -> Iterator[Any]:
-    for archive in _document(upstream, _pack(upstream)) or []:
+    for archive in document(upstream, _pack(upstream)) or []:
         event = {"type": "archive", **{name: archive[name] for name in ("id", "name", "version", "size")}}
         put_path(event, "path", os.path.join(upstream.inputs["to"], archive["filename"]))
         event["unpacked_size"] = archive["unpackedSize"]

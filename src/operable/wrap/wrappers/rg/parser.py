@@ -67,6 +67,8 @@ _DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_Match | _Context | _
 
 
 def search(upstream: Upstream) -> Iterator[Any]:
+    if not upstream.inputs["unsorted"]:  # in one thread: a cursor needs an order
+        upstream.command = upstream.command.replace(argv=["--sort=path", *upstream.command.argv])
     for block in upstream.blocks():
         try:
             messages = _DECODER.decode_lines(block)

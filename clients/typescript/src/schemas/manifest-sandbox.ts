@@ -1,0 +1,4 @@
+// Generated from the published schemas by `./dev fix`. Do not edit.
+import type { Sandbox } from "./manifest-blocks.js";
+
+export type ManifestSandbox = Sandbox;

@@ -1,0 +1,1 @@
+"""The commands `operable upstream …`, one file each: the file's name is the second word."""

@@ -1,0 +1,107 @@
+"""What `operable config …` shows, approves and revokes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from operable.cli.config.events import ConfigApproval, ConfigValue
+from operable.kernel.errors import Fail
+from operable.kernel.redact import redact_text
+from operable.project import places, trust
+from operable.project.settings import ConfiguredValue, ProjectRequest, load_settings, requested_by
+from operable.state.paths import policy_path
+from operable.tool import Change, Warn
+
+
+def shown(workspace: str) -> Iterator[ConfigValue | Warn]:
+    """Every value with the file that has it, those that do not count included."""
+    settings = load_settings(_folder(workspace))
+    for value in settings.values:
+        yield _row(value)
+    if (path := policy_path()) is not None:
+        yield _row(ConfiguredValue("policy", "rules about calls (operable policy show)", path))
+    for note in settings.notes:
+        yield Warn("CONFIG_NOT_APPROVED", note)
+
+
+def planned_approval(workspace: str, digest: str | None) -> Change | None:
+    """Approve what is there now; None: it is approved already."""
+    asked = _asked(workspace)
+    if digest is not None and digest != asked.digest:
+        raise Fail(
+            "conflict",
+            "DIGEST_MISMATCH",
+            f"the configuration has changed since it was reviewed: it is now {asked.digest}",
+            target=asked.folder,
+            hint="look at it again: operable config show",
+        )
+    if asked.standing == "approved":
+        return None
+    return Change("approve", asked.folder, digest=asked.digest, files=_files(asked), asks=_asks(asked))
+
+
+def approved(change: Change) -> ConfigApproval:
+    """Raises Fail conflict/CONFIG_CHANGED if it is something else by now than what was planned."""
+    asked = requested_by(change.target)
+    if asked.digest != change["digest"]:
+        raise Fail(
+            "conflict",
+            "CONFIG_CHANGED",
+            "the configuration has changed since it was looked at",
+            target=change.target,
+            hint="look at it again: operable config show",
+        )
+    trust.consents().approve(change.target, asked.digest)
+    return ConfigApproval(project=change.target, approved=True, digest=asked.digest, files=_files(asked))
+
+
+def planned_revocation(workspace: str) -> Change | None:
+    folder = places.project_folder(_folder(workspace))
+    kept = trust.consents().read().get(folder)
+    return None if kept is None else Change("revoke", folder, digest=str(kept.get("digest", "")))
+
+
+def revoked(change: Change) -> ConfigApproval:
+    trust.consents().revoke(change.target)
+    return ConfigApproval(project=change.target, approved=False, digest=change["digest"], files=[])
+
+
+def _asked(workspace: str) -> ProjectRequest:
+    asked = requested_by(places.project_folder(_folder(workspace)))
+    if asked.file is None and not asked.servers:
+        raise Fail(
+            "not_found",
+            "CONFIG_NOT_FOUND",
+            f"{asked.folder} has no {places.NAME} and no {places.SERVERS} with a server",
+            target=asked.folder,
+        )
+    return asked
+
+
+def _asks(asked: ProjectRequest) -> list[str]:
+    """What an approval is for, in one line each: everything that would begin to count."""
+    waiting = [value for value in load_settings(asked.folder).values if value.why]
+    return [redact_text(f"{value.key} {value.value}") for value in waiting]
+
+
+def _files(asked: ProjectRequest) -> list[str]:
+    names = [places.NAME] if asked.file is not None else []
+    return [*names, *([places.SERVERS] if asked.servers else [])]
+
+
+def _row(value: ConfiguredValue) -> ConfigValue:
+    return ConfigValue(
+        key=value.key,
+        value=redact_text(value.value),
+        source=value.source,
+        counts=not value.why,
+        why=value.why,
+    )
+
+
+def _folder(workspace: str) -> str:
+    folder = os.path.realpath(workspace)
+    if not os.path.isdir(folder):
+        raise Fail("not_found", "WORKSPACE_NOT_FOUND", f"{folder} is not a folder", target=workspace)
+    return folder

@@ -1,0 +1,1 @@
+"""Examples that come with the package: programs to try, to read and to copy."""

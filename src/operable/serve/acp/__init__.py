@@ -1,0 +1,1 @@
+"""Agents for editors: the Agent Client Protocol, served, with the gate in between."""

@@ -1,0 +1,160 @@
+"""`/mcp` of the daemon: the catalog and the sessions as one MCP server, for every client that has a token.
+
+Theory of operation. The route has checked the token, the host and the limits; here each client gets its own tools. A token
+that may only read is offered what changes nothing. A session of an agent is itself: it reaches the sessions that it
+started. A client's person is asked at the client only if the token may approve; for every other token the question waits
+for a person elsewhere, so that no client says yes for one. A session of the protocol belongs to the token that opened it.
+
+The SDK is loaded with the first request. Its tasks live in one task of ours, from then to the end of the daemon.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from starlette.responses import Response
+
+from operable.gate.call import CallerId
+from operable.gate.call_gate import CallGate
+from operable.kernel.errors import Fail
+from operable.serve.catalog import Operable, recent_catalog
+from operable.serve.http.access.tokens import SESSION, HttpIdentity
+from operable.serve.mcp_tools import Results, Toolbox
+from operable.serve.session.registry import SessionRegistry
+from operable.serve.session.tools import ToolCaller
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+    from operable.serve.mcp import ClientAccess
+
+_CLIENTS = 64  # whose tools are kept ready
+_SESSIONS = 200  # of the protocol
+_STARTING = 30.0
+IDENTITY = "operable.identity"  # in the scope of a request
+
+
+class McpGateway:
+    """The MCP server of one daemon. It belongs to the daemon's event loop."""
+
+    def __init__(self, sessions: SessionRegistry, gate: CallGate) -> None:
+        self._sessions, self._gate = sessions, gate
+        self._kept: OrderedDict[HttpIdentity, tuple[Sequence[Operable], Toolbox]] = OrderedDict()
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._ready: asyncio.Event | None = None
+        self._is_over = asyncio.Event()
+
+    async def answer(self, identity: HttpIdentity, body: bytes) -> Response:
+        """The answer to a request, which is written by the SDK. Raises Fail usage/MESSAGE_INVALID."""
+        if body:
+            from operable.wire.jsonrpc import MalformedMessage, decode
+
+            try:
+                decode(body)
+            except MalformedMessage as malformed:
+                message = f"the body is not a message: {malformed.code}"
+                raise Fail("usage", "MESSAGE_INVALID", message) from malformed
+        return _McpAnswer(await self._started(), identity, body)
+
+    def end(self) -> None:
+        """End every stream: the daemon is about to end."""
+        self._is_over.set()
+
+    async def aclose(self) -> None:
+        self.end()
+        if self._task is not None:
+            await self._task
+        for _, toolbox in self._kept.values():
+            toolbox.results.close()
+
+    async def _started(self) -> StreamableHTTPSessionManager:
+        if self._ready is None:
+            self._ready = asyncio.Event()
+            self._task = asyncio.get_running_loop().create_task(self._run())
+        async with asyncio.timeout(_STARTING):
+            await self._ready.wait()
+        if self._manager is None or self._is_over.is_set():
+            raise Fail("temporary", "DAEMON_ENDING", "the daemon is ending")
+        return self._manager
+
+    async def _run(self) -> None:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        from operable.serve.mcp import server_for
+
+        assert self._ready is not None  # noqa: S101 - see `_started`
+        manager = StreamableHTTPSessionManager(
+            server_for(self._access), max_sessions=_SESSIONS, max_request_body_size=sys.maxsize
+        )  # bodies come from the route, which has a limit
+        try:
+            async with manager.run():
+                self._manager = manager
+                self._ready.set()
+                await self._is_over.wait()
+        finally:
+            self._ready.set()
+
+    async def _access(self, ctx: Any) -> ClientAccess:
+        from operable.serve.mcp import ClientAccess
+
+        identity: HttpIdentity = ctx.request.scope[IDENTITY]
+        is_session = identity.kind == SESSION
+        caller = CallerId("session" if is_session else "mcp", identity.name)
+        toolbox = await self._toolbox(identity, caller)
+        return ClientAccess(toolbox, caller, may_ask=identity.allows("approve") and not is_session)
+
+    async def _toolbox(self, identity: HttpIdentity, caller: CallerId) -> Toolbox:
+        """The tools of a client: as long as the catalog is the same, the same."""
+        from operable.serve.mcp_sessions import session_tools
+
+        operables = await recent_catalog()
+        known = self._kept.get(identity)
+        if known is not None and known[0] is operables:
+            self._kept.move_to_end(identity)
+            return known[1]
+        is_session = identity.kind == SESSION
+        may_approve = identity.allows("approve") and not is_session
+        own = ToolCaller(identity.name if is_session else None, may_approve, str(caller))
+        toolbox = Toolbox(
+            # A session starts agents with agent_start alone, which the delegation gate judges.
+            [each for each in operables if each.kind != "agent"] if is_session else operables,
+            gate=self._gate,
+            workspace=os.getcwd(),
+            enabled=True,
+            read_only=not identity.allows("prompt"),
+            own=[session_tools(self._sessions, own)],
+            results=Results() if known is None else known[1].results,
+            bounds=self._sessions.bounds(identity.name) if is_session else None,
+        )
+        self._kept[identity] = operables, toolbox
+        while len(self._kept) > _CLIENTS:
+            self._kept.popitem(last=False)[1][1].results.close()
+        return toolbox
+
+
+class _McpAnswer(Response):
+    """Lets the SDK answer a request whose body was read already, as the caller that was identified."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager, identity: HttpIdentity, body: bytes) -> None:
+        super().__init__()
+        self._manager, self._identity, self._body = manager, identity, body
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+        from mcp.server.auth.provider import AccessToken
+
+        owner = f"{self._identity.kind}:{self._identity.name}"
+        user = AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[]))
+        waiting = [{"type": "http.request", "body": self._body, "more_body": False}]
+
+        async def next_message() -> Any:
+            return waiting.pop() if waiting else await receive()
+
+        given = {**scope, "user": user, IDENTITY: self._identity}
+        await self._manager.handle_request(given, next_message, send)

@@ -1,0 +1,1 @@
+"""MCP servers of others, registered once and offered under our gate."""

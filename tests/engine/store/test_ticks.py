@@ -1,0 +1,56 @@
+"""When a schedule begins: what a store notes of it, whichever worker comes first."""
+
+import pytest
+
+from operable.engine.store.database import Database
+from operable.engine.store.ticks import TickStore, read_ticks
+
+EARLY, NOW, LATER = 1_000, 2_000, 3_000
+
+
+@pytest.fixture
+def ticks(database: Database) -> TickStore:
+    return TickStore(database, lambda: NOW * 1000)
+
+
+def test_a_schedule_begins_once_when_it_is_first_seen(ticks: TickStore) -> None:
+    assert ticks.begin({"a": "0 * * * * UTC"}, 1, EARLY) == {"a": EARLY}
+    assert ticks.begin({"a": "0 * * * * UTC"}, 2, LATER) == {"a": EARLY}
+
+
+def test_another_schedule_and_one_that_was_away_begin_anew(ticks: TickStore) -> None:
+    ticks.begin({"a": "0 * * * * UTC", "b": "0 * * * * UTC"}, 1, EARLY)
+    ticks.begin({"a": "5 * * * * UTC"}, 2, NOW)
+    assert ticks.begin({"a": "5 * * * * UTC", "b": "0 * * * * UTC"}, 3, LATER) == {"a": NOW, "b": LATER}
+
+
+def test_a_worker_that_has_not_seen_the_newest_apply_changes_nothing_of_it(ticks: TickStore) -> None:
+    ticks.begin({"a": "0 * * * * UTC"}, 1, EARLY)
+    ticks.begin({"a": "5 * * * * UTC", "b": "0 * * * * UTC"}, 3, NOW)
+    assert ticks.begin({"a": "0 * * * * UTC"}, 2, LATER) == {"a": NOW, "b": NOW}
+    assert ticks.begin({"a": "5 * * * * UTC", "b": "0 * * * * UTC"}, 3, LATER) == {"a": NOW, "b": NOW}
+
+
+def test_what_an_older_version_has_decided_about_stays_decided(ticks: TickStore, database: Database) -> None:
+    with database.transaction() as connection:
+        connection.execute("INSERT INTO ticks (job_id, last_tick, missed) VALUES ('a', ?, 0)", (EARLY,))
+    assert ticks.begin({"a": "0 * * * * UTC"}, 1, LATER) == {"a": EARLY}
+
+
+def test_a_job_that_is_resumed_begins_then_and_one_that_was_not_paused_goes_on(
+    ticks: TickStore, database: Database
+) -> None:
+    ticks.begin({"a": "0 * * * * UTC", "b": "0 * * * * UTC", "ahead": "0 * * * * UTC"}, 1, EARLY)
+    with database.transaction() as connection:
+        connection.execute("UPDATE ticks SET last_tick = ? WHERE job_id = 'ahead'", (LATER,))
+    for job in ("a", "ahead"):
+        ticks.pause(job, "ann", paused=True)
+    assert ticks.quiet_jobs() == {"a", "ahead"}
+    for job in ("a", "b", "ahead"):
+        ticks.pause(job, "ann", paused=False)
+    with database.snapshot() as connection:
+        assert {job: each.last for job, each in read_ticks(connection).items()} == {
+            "a": NOW,
+            "b": EARLY,
+            "ahead": NOW,
+        }
