@@ -131,7 +131,9 @@ def test_a_question_reaches_the_receiver_of_the_guide_and_a_command(tmp_path):
             assert SECRET not in text + shown
             assert "curl" not in text + shown
             assert "OPERABLE_HOOK_TYPE=approval.waiting" in shown
-            for each in daemon.admin.get("/hooks").json["hooks"]:
+            # Counted once its answer is read: a moment after the receiver shows it.
+            views = until(lambda: settled(daemon.admin.get("/hooks").json["hooks"]))
+            for each in views:
                 assert (each["delivered"], each["failed"], each["problem"]) == (1, 0, None)
             tested = daemon.admin("POST", "/hooks/hook-1/test").json
             assert (tested["kind"], tested["target"], tested["delivered"]) == ("webhook", "127.0.0.1", 2)
@@ -142,6 +144,10 @@ def test_a_question_reaches_the_receiver_of_the_guide_and_a_command(tmp_path):
         finally:
             receiver.kill()
             receiver.communicate()
+
+
+def settled(views):
+    return views if all(each["delivered"] + each["failed"] for each in views) else None
 
 
 def answers(port):
