@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from contextlib import asynccontextmanager, contextmanager
@@ -695,6 +696,28 @@ def test_a_signal_ends_the_server(world, stop):
     finally:
         process.kill()
         process.communicate()
+
+
+def test_a_signal_while_the_http_server_starts_leaves_no_traceback(world):
+    # From the address on it imports and starts for a second: a stop in an import is raised later, in the event loop.
+    for wait in (0.0, 0.1, 0.2, 0.3, 0.4, 0.6):
+        process = subprocess.Popen(
+            world.command("--only", "todo", "--http"),
+            env=world.env,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert process.stderr is not None
+            assert "http://127.0.0.1:" in process.stderr.readline()
+            time.sleep(wait)
+            process.send_signal(signal.SIGTERM)
+            _, rest = process.communicate(timeout=60)
+            assert "Traceback" not in rest
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def test_a_request_that_cannot_be_read_is_answered_and_the_rest_of_a_long_line_is_not_a_line(world):

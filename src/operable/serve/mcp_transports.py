@@ -160,14 +160,16 @@ async def serve_http(made: Server[Any], listener: BoundedListener, host: str, to
         ws="none",
         log_config=None,
         access_log=False,
-        lifespan="on",
+        lifespan="off",
         backlog=BACKLOG,
         timeout_graceful_shutdown=5,
     )
     serving = uvicorn.Server(config)
     listener.connections = serving.server_state.connections
+    # Not by uvicorn: Starlette prints a traceback when a signal takes the loop away from its wait for the end.
     with listener:
-        await serving.serve(sockets=[listener])
+        async with app.router.lifespan_context(app):
+            await serving.serve(sockets=[listener])
 
 
 def _own_names(host: str) -> TransportSecuritySettings:
