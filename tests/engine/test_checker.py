@@ -34,6 +34,8 @@ class History:
     reasons: dict[str, str] = field(default_factory=dict)
     ended: dict[str, float] = field(default_factory=dict)
     fills: tuple[tuple[float, float], ...] = ()
+    missed: dict[str, int] = field(default_factory=dict)
+    known: tuple[float, float] = (90.0, 300.0)
 
     def attempt(
         self, run: str, job: str, start: float, end: float | None, *, number: int = 1, ok: bool = True
@@ -55,6 +57,8 @@ class History:
             reasons=self.reasons,
             ended=self.ended,
             fills=self.fills,
+            missed=self.missed,
+            known=self.known,
         )
         return {each.rule for each in judge(self.journal, requests, self.claims)}
 
@@ -83,8 +87,8 @@ def true_history() -> History:
     history.attempt("h1", "handler", 52, 53)
     history.attempt("a1", "asking", 60, 61)
     history.attempt("t1", "tick", 120.1, 121)
-    history.attempt("t2", "tick", 180.1, 181)
-    history.ticks = {"t1": ("tick", 120), "t2": ("tick", 180)}
+    history.attempt("t2", "tick", 240.1, 241)
+    history.ticks, history.missed = {"t1": ("tick", 120), "t2": ("tick", 240)}, {"tick": 1}
     history.approved, history.rejected = {"a1"}, {"a2"}
     history.claims = {
         **dict.fromkeys(("o1", "c1", "l1", "s1", "s2", "h1", "a1", "t1", "t2"), "succeeded"),
@@ -246,6 +250,19 @@ def run_a_job_of_ticks_without_a_tick(history: History) -> None:
     del history.ticks["t2"]
 
 
+def miss_a_minute_in_silence(history: History) -> None:
+    history.missed.clear()
+
+
+def stop_firing(history: History) -> None:
+    history.known = (90.0, 900.0)
+
+
+def leave_a_tick_open(history: History) -> None:
+    history.journal = [entry for entry in history.journal if entry.run != "t2"]
+    history.claims["t2"] = "ready"
+
+
 def go_on_after_the_end(history: History) -> None:
     history.journal.append(Entry("beat", "once", "o2", 1, 1001))
 
@@ -287,6 +304,9 @@ def leave_a_process(history: History) -> None:
         (fire_a_tick_twice, "tick fired twice"),
         (fire_between_two_ticks, "tick at no minute"),
         (run_a_job_of_ticks_without_a_tick, "not asked for"),
+        (miss_a_minute_in_silence, "minutes without a record"),
+        (stop_firing, "minutes without a record"),
+        (leave_a_tick_open, "run without an end"),
         (go_on_after_the_end, "process left behind"),
         (leave_a_process, "process left behind"),
     ],

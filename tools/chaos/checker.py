@@ -63,6 +63,8 @@ class Requests:
     ticks: dict[str, tuple[str, int]] = field(
         default_factory=dict
     )  # run -> its job and its minute, as is claimed
+    missed: dict[str, int] = field(default_factory=dict)  # job -> how many minutes made no run, as is claimed
+    known: tuple[float, float] | None = None  # from when to when workers knew the jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,9 @@ def _false_claims(
     for run in runs:
         if run not in claims:
             yield Violation("run without a record", run, "it is in the journal alone")
+    for run in claims.keys() - requests.runs.keys():
+        if claims[run] not in ENDS:
+            yield Violation("run without an end", run, claims[run])
 
 
 def _approvals(
@@ -255,7 +260,7 @@ def _is_excused(run: str, requests: Requests, claims: dict[str, str]) -> bool:
 
 
 def _ticks(requests: Requests) -> Iterator[Violation]:
-    """A minute makes one run of a job, on whatever clocks."""
+    """A minute makes one run of a job, on whatever clocks, or is counted as missed."""
     known: dict[tuple[str, int], str] = {}
     for run, (job, minute) in sorted(requests.ticks.items()):
         if minute % 60:
@@ -263,6 +268,17 @@ def _ticks(requests: Requests) -> Iterator[Violation]:
         if (job, minute) in known:
             yield Violation("tick fired twice", run, f"job {job} with {known[job, minute]}")
         known[job, minute] = run
+    if requests.known is None:
+        return
+    began, ended = requests.known
+    for job in (job for job, terms in requests.jobs.items() if terms.ticks):
+        # A clock that was ahead has fired later minutes, one that was behind fewer; the first is of the schedule's begin.
+        expected = int((ended - began - 2 * requests.jump - _LATE) // 60)
+        minutes = sorted(minute for other, minute in known if other == job)
+        span = (minutes[-1] - minutes[0]) // 60 + 1 if minutes else 0
+        accounted = len(minutes) + requests.missed.get(job, 0)
+        if accounted < max(expected, span):
+            yield Violation("minutes without a record", job, f"{accounted} of {max(expected, span)}")
 
 
 def _triggers(

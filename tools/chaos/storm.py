@@ -79,6 +79,7 @@ class Chaos:
     fills: list[tuple[float, float]] = field(default_factory=list)  # when the disk was full
     reasons: list[str] = field(default_factory=list)  # of each run that did not succeed
     started: int = 0
+    known: tuple[float, float] = (0.0, 0.0)  # from when to when workers knew the jobs
 
     def __post_init__(self) -> None:
         self.disk, self.journal = self.folder / "disk", self.folder / "journal"
@@ -111,8 +112,10 @@ class Chaos:
         try:
             for _ in range(self.options.workers):
                 self._start_worker()
+            known = time.time()
             self._storm()
             self._settle()
+            self.known = (known, time.time())
         finally:
             self._end_workers()
             database.close()
@@ -145,7 +148,11 @@ class Chaos:
                 due = datetime.fromisoformat(event["due_at"]).timestamp()
                 ticks[run] = (event["name"], round(due))
         self.counts.update(f"run {state}" for state in claims.values())
-        self.counts["ticks"] = len(ticks)
+        missed = {
+            event["task_id"]: event["missed_ticks"]
+            for event in self._events("engine", "jobs", "--limit", "100000")
+        }
+        self.counts["ticks"], self.counts["ticks missed, on record"] = len(ticks), sum(missed.values())
         requests = Requests(
             self.terms,
             self.runs,
@@ -159,6 +166,8 @@ class Chaos:
             fills=tuple(self.fills),
             jump=_FARTHEST_JUMP if self.options.jumps else 0,
             ticks=ticks,
+            missed=missed,
+            known=self.known,
         )
         with self.journal.open() as lines:
             entries = list(read_journal(lines))

@@ -104,7 +104,7 @@ def _fill(database: Database) -> None:
         row = WorkerRow(DEAD, "gone", 1, 8, "0.1.0", now, now, None, None)
         values = [getattr(row, name) for name in WorkerRow.__slots__]
         connection.execute(f"INSERT INTO workers VALUES ({', '.join('?' for _ in values)})", values)
-    ticks.begin({jobs["done"].job_id: "0 0 29 2 * UTC"}, 1, now // 1000)
+    ticks.begin({jobs["done"].job_id: "0 0 29 2 * UTC"}, {}, 1, now // 1000)
     ticks.fire([(jobs["done"], Firing(fire=(1_763_000_400,), missed=2, last=1_763_000_400))], manifests)
     (done,) = work.to_wake()
     work.mark_sent([(done.run_id, done.wake)])

@@ -129,6 +129,9 @@ class WorkerProcess:
         """So that it does nothing more, and is there."""
         self._process.send_signal(signal.SIGSTOP)
 
+    def go_on(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
     def terminate(self) -> int:
         self._process.send_signal(signal.SIGTERM)
         return int(self._process.wait(LIMIT))

@@ -4,6 +4,7 @@ The workers are real processes whose time of day a preloaded library moves (`too
 durations go on, as they do when an operator sets the time.
 """
 
+import json
 import os
 import struct
 import subprocess
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.cli.drive import SURROUNDINGS, command_line
-from tests.engine.manifests import task
+from tests.engine.manifests import manifest, task
 from tests.engine.schedule.test_cron import ZONES, expected
 from tests.engine.worker.engines import Engine, until
 from tests.tool.drive import LIMIT, Outcome
@@ -88,6 +89,13 @@ def hourly(task_id: str = "a", cron: str = "0 * * * *", **blocks: Any) -> dict[s
     return task(task_id, "true", schedule={"cron": cron}, **{"reliability": anyway, **blocks})
 
 
+def apply_and_prune(engine: Engine, *tasks: dict[str, Any]) -> None:
+    """What the manifest has, and nothing else."""
+    (engine.folder / "flow.json").write_text(json.dumps(manifest(*tasks)))
+    engine.call("apply", "flow.json", verb="flow")
+    engine.call("prune", "flow.json", "--confirm", verb="flow")
+
+
 def ticks(engine: Engine, clock: WallClock) -> list[float]:
     """The hours after noon whose ticks made runs that have succeeded."""
     runs = engine.runs(cause="tick", state="succeeded")
@@ -119,6 +127,8 @@ def test_the_ticks_of_an_absence_follow_the_policy_also_the_first_ones_of_a_job(
         work(engine, "--missed", policy)
         made += more
         assert ticks(engine, clock) == made
+        (job,) = engine.call("jobs")
+        assert job["missed_ticks"] == hour - len(made)
     work(engine, "--missed", "all")  # what was decided about stays decided
     assert ticks(engine, clock) == made
 
@@ -164,6 +174,43 @@ def test_a_job_that_was_disabled_paused_or_had_another_schedule_has_missed_nothi
     work(engine)
     assert ticks(engine, clock)[-4:] == [6.0, 6.0, 6.0, 6.0]
     assert len(engine.runs()) == 9
+
+
+def test_what_ended_and_came_back_while_no_worker_ran_has_missed_nothing_meanwhile(
+    tmp_path: Path, clock: WallClock
+) -> None:
+    """No worker sees the state in between; the jobs look as if nothing had happened. One did go on, and missed hours."""
+    names = ("disabled", "rescheduled", "removed", "rewritten")
+    engine = engine_of(clock, tmp_path, *map(hourly, names))
+    begin(engine)
+    clock.set(clock.noon + 1.75 * HOUR)
+    rewritten = hourly("rewritten", shell={"program": "true", "args": ["x"]})
+    away = [hourly("disabled", enabled=False), hourly("rescheduled", "0 0 1 1 *"), rewritten]
+    apply_and_prune(engine, *away)
+    clock.set(clock.noon + 5.5 * HOUR)
+    apply_and_prune(engine, *map(hourly, names))
+    work(engine, "--missed", "all")
+    assert {run["name"] for run in engine.call("runs")} == {"rewritten"}
+    assert ticks(engine, clock) == [1.0, 2.0, 3.0, 4.0, 5.0]
+    clock.set(clock.noon + 6.5 * HOUR)
+    work(engine, "--missed", "all")
+    assert ticks(engine, clock)[5:] == [6.0] * len(names)
+
+
+def test_a_pause_that_no_worker_saw_ends_the_silence_as_well(tmp_path: Path, clock: WallClock) -> None:
+    engine = engine_of(clock, tmp_path, hourly("a"), hourly("b"))
+    begin(engine)
+    with engine.worker() as worker:
+        clock.set(clock.noon + 400 * DAY)
+        until(lambda: len(engine.runs(cause="tick")) == 2)
+        clock.set(clock.noon + 0.5 * HOUR)
+        worker.stop()
+        engine.call("pause", "flow/a")
+        engine.call("resume", "flow/a")
+        worker.go_on()
+        engine.wait_for(engine.trigger("b"), "succeeded")
+        clock.set(clock.noon + HOUR)
+        until(lambda: len(engine.runs(cause="tick")) == 3)
 
 
 def test_resuming_a_job_ends_the_silence_after_a_clock_that_was_far_ahead(

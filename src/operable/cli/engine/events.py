@@ -49,7 +49,7 @@ class EngineWorker(Event):
 
 
 class EngineJob(Event):
-    """One applied job, and when it runs."""
+    """One applied job, and when it runs. `missed_ticks` are those of its schedule that made no run, of all time."""
 
     job_id: str
     name: str
@@ -60,6 +60,7 @@ class EngineJob(Event):
     next_tick: str | None
     last_run: str | None
     last_state: str | None
+    missed_ticks: int = 0
 
 
 class EngineRun(Event):

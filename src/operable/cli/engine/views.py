@@ -138,6 +138,7 @@ def _shown_job(
         next_tick=None if tick is None else iso(tick * 1000),
         last_run=last[0],
         last_state=last[1],
+        missed_ticks=0 if ticks is None else ticks.missed,
     )
     return shown, tick
 

@@ -109,6 +109,11 @@ class Firing:
     fire: tuple[int, ...]
     missed: int  # ticks that become no run
     last: int  # the latest tick that was decided about
+    unfired: tuple[int, ...] = ()  # which ticks those are: another clock may have fired some since
+
+    def missed_after(self, last: int | None) -> int:
+        """How many ticks become no run, of those later than the last one that any clock has decided about."""
+        return self.missed if last is None else self.missed - sum(tick <= last for tick in self.unfired)
 
 
 def choose_ticks(due: Sequence[int], now: float, policy: MissedPolicy) -> Firing:
@@ -120,4 +125,6 @@ def choose_ticks(due: Sequence[int], now: float, policy: MissedPolicy) -> Firing
         chosen = tuple(late[-1:])
     elif policy == "all":
         chosen = (*late, *on_time)[-MOST:]
-    return Firing(chosen, len(due) - len(chosen), due[-1])
+    fired = frozenset(chosen)
+    unfired = tuple(tick for tick in due if tick not in fired)
+    return Firing(chosen, len(unfired), due[-1], unfired)

@@ -10,7 +10,7 @@ from sys import intern
 
 from operable.engine.schedule.cron import CronSchedule
 from operable.engine.store.rows import Definition
-from operable.flow.scheduler.job_rows import JobReader, JobRow
+from operable.flow.scheduler.job_rows import JobReader, JobRow, own_schedule
 from operable.flow.scheduler.job_store import open_jobs
 from operable.kernel.catalogue import nearest
 from operable.kernel.errors import Fail
@@ -47,14 +47,14 @@ class _Reading:
         for page in reader.pages():
             for row in page:
                 document = row.document()
-                invocation = document["invocation"]
                 # Many jobs come from one manifest, and have its digest.
                 digest = intern(row.manifest_digest)
                 self.jobs.rows[row.id] = JobRow(row.id, row.revision, row.parent_id, digest, row.text)
                 if row.parent_id is not None:
                     self.children.setdefault(row.parent_id, []).append(row.id)
-                if document["enabled"] and invocation["mode"] != "trigger":
-                    schedule = CronSchedule(invocation["cron"], invocation["tz"])
+                words = own_schedule(document)
+                if words is not None:
+                    schedule = CronSchedule(*words)
                     self.schedules[row.id] = shared.setdefault(schedule, schedule)
         return reader.latest_apply()
 
@@ -93,6 +93,10 @@ class AppliedJobs:
         self._manifests.clear()
         self._reading = reading
         return True
+
+    def schedule_changes(self, after: int) -> dict[str, int]:
+        """Jobs whose schedule an apply changed, behind this one and up to the one that was read: job -> its latest apply."""
+        return self._store.read(lambda reader: reader.schedule_changes(after, self._apply)) or {}
 
     def require(self, name: str) -> Definition:
         """The job of this id, or of this `workflow/task`. Raises Fail if no such job is applied."""

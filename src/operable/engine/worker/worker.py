@@ -31,7 +31,7 @@ from operable.engine.store.questions import QuestionStore
 from operable.engine.store.queue import move_queue
 from operable.engine.store.rows import Definition, Run, WorkerRow, find_definition
 from operable.engine.store.runs import AttemptEnd, RunStore, RunTriggers, StartedAttempt, wall_clock
-from operable.engine.store.ticks import TickStore
+from operable.engine.store.ticks import QuietJobs, TickStore
 from operable.engine.store.work import WorkStore
 from operable.engine.view.attempt_trace import AttemptTrace
 from operable.engine.view.spans import RunSpans, open_spans
@@ -82,7 +82,7 @@ class Worker:
         self._caller = Caller(cwd=cwd, environment=environment, home=place.home)
         self._jobs = AppliedJobs(place.jobs)
         self._clock = ScheduleClock()
-        self._quiet: frozenset[str] = frozenset()
+        self._quiet = QuietJobs()
         self._stop, self._abandon = threading.Event(), threading.Event()
         self._bell = Bell()
         self._looked = 0.0  # when the last round began
@@ -219,11 +219,17 @@ class Worker:
             return
         schedules = self._jobs.schedules
         words = {job_id: schedule.words for job_id, schedule in schedules.items()}
-        last = self._ticks.begin(words, self._jobs.apply, now)
-        for job_id in self._clock.jobs() - (schedules.keys() - quiet):
+        noted = self._ticks.noted_apply()
+        changes = {} if noted is None else self._jobs.schedule_changes(noted)
+        last = self._ticks.begin(words, changes, self._jobs.apply, now)
+        if changes or quiet.resumed != self._quiet.resumed:
+            self._clock = (
+                ScheduleClock()
+            )  # some begin anew, and earlier than a tick that a clock far ahead has fired
+        for job_id in self._clock.jobs() - (schedules.keys() - quiet.jobs):
             self._clock.remove(job_id)
         for job_id, schedule in schedules.items():
-            if job_id not in quiet:
+            if job_id not in quiet.jobs:
                 self._clock.set(job_id, schedule, last.get(job_id, now))
         self._quiet = quiet
 

@@ -20,6 +20,7 @@ from operable.flow.manifest.inheritance import Json
 from operable.flow.operation import Defaults, text_of, truthy
 from operable.flow.scheduler import openclaw
 from operable.flow.scheduler.client import SchedulerClient, invocation_of
+from operable.flow.scheduler.job_rows import own_schedule
 from operable.flow.scheduler.job_store import VERSION, jobs_address, stored_jobs, writing
 from operable.flow.scheduler.reconciliation import (
     ApplyOptions,
@@ -179,8 +180,17 @@ def _write(manifest: Json, compiled: Json, path: str, options: ApplyOptions) -> 
             else:
                 transaction.write(step.job, digest, step.stored)
         if changing:
-            transaction.record(digest, [step.report() for step in changing])
+            scheduled = {step.job_id for step in changing if _changes_schedule(step)}
+            transaction.record(digest, [step.report() for step in changing], scheduled)
     return steps
+
+
+def _changes_schedule(step: JobStep) -> bool:
+    """Whether the schedule of a job begins, ends or becomes another one; an adopted job begins."""
+    stored = step.stored if step.adopted_from is None else None
+    before = None if stored is None else own_schedule(stored["document"])
+    after = None if step.job is None else own_schedule(step.job)
+    return before != after
 
 
 def _steps(manifest: Json, compiled: Json, stored: list[Json], options: ApplyOptions) -> list[JobStep]:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from operable.flow.canonical import canonical_text
@@ -11,6 +11,8 @@ from operable.flow.manifest.inheritance import Json
 from operable.state.database import StoreConnection
 
 _PAGE = 500
+# In the recorded action of a job whose schedule began, ended or changed. What it did before is not its own any more.
+_SCHEDULE_CHANGED = "schedule_changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,18 @@ class JobReader:
             raise FlowError("scheduler_error", f"The job store has no manifest {digest}")
         return str(rows[0][0])
 
+    def schedule_changes(self, after: int, until: int) -> dict[str, int]:
+        """Which jobs got, lost or changed their schedule in the applies behind the first number: job -> its latest apply."""
+        rows = self.connection.execute(
+            "SELECT id, actions FROM applies WHERE id > ? AND id <= ? ORDER BY id", (after, until)
+        )
+        return {
+            str(action["job_id"]): int(number)
+            for number, actions in rows
+            for action in json.loads(actions)
+            if action.get(_SCHEDULE_CHANGED)
+        }
+
     def latest_apply(self) -> int:
         """The number of the last apply that changed something; 0 if nothing was applied. It is cheap to ask."""
         ((number,),) = self.connection.execute("SELECT COALESCE(MAX(id), 0) FROM applies")
@@ -112,8 +126,12 @@ class Transaction(JobReader):
     def remove(self, job_id: str) -> None:
         self.connection.execute("DELETE FROM jobs WHERE id = ?", (job_id,))
 
-    def record(self, digest: str, actions: list[Json]) -> None:
-        """Note what was done, and forget manifests that no job needs any more."""
+    def record(self, digest: str, actions: list[Json], scheduled: Collection[str]) -> None:
+        """Note what was done, and to the schedules of which jobs; forget manifests that no job needs any more."""
+        actions = [
+            {**action, _SCHEDULE_CHANGED: True} if action["job_id"] in scheduled else action
+            for action in actions
+        ]
         self.connection.execute(
             "INSERT INTO applies (applied_at, manifest_digest, actions) VALUES (?, ?, ?)",
             (self._now, digest, canonical_text(actions)),
@@ -121,6 +139,14 @@ class Transaction(JobReader):
         self.connection.execute(
             "DELETE FROM manifests WHERE digest NOT IN (SELECT manifest_digest FROM jobs)"
         )
+
+
+def own_schedule(document: Json) -> tuple[str, str] | None:
+    """The expression and the zone after which a job runs. Returns None if it is disabled, or triggered by another."""
+    invocation = document["invocation"]
+    if not document["enabled"] or invocation["mode"] == "trigger":
+        return None
+    return invocation["cron"], invocation["tz"]
 
 
 def _document(job_id: str, text: str) -> Json:
