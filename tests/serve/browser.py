@@ -1,6 +1,6 @@
 """Chromium that is logged in at a daemon, for the tests of the page, and sessions that ask.
 
-Screenshots are kept where OPERABLE_SCREENSHOTS names a folder.
+Screenshots are kept in `build/screenshots` of the repository, or in the folder that TESTS_SCREENSHOTS names.
 """
 
 import os
@@ -19,8 +19,10 @@ FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 )
+SCREENSHOTS = Path(os.environ.get("TESTS_SCREENSHOTS") or Path(__file__).parents[2] / "build" / "screenshots")
 DESKTOP = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
+TOUCH = {"is_mobile": True, "has_touch": True}  # what else a phone is
 
 
 @contextmanager
@@ -69,5 +71,4 @@ def state_of(daemon: DaemonUnderTest, session_id: str) -> str:
 
 
 def keep(page: Page, name: str) -> None:
-    if folder := os.environ.get("OPERABLE_SCREENSHOTS"):
-        page.screenshot(path=os.path.join(folder, f"{name}.png"))
+    page.screenshot(path=SCREENSHOTS / f"{name}.png")  # the folder is made where it is missing

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.engine.manifests import task
 from tests.engine.worker.engines import Engine
 from tests.host.scene import steps
-from tests.serve.browser import DESKTOP, PHONE, ask, chromium, keep, opened, start, state_of
+from tests.serve.browser import DESKTOP, PHONE, TOUCH, ask, chromium, keep, opened, start, state_of
 from tests.serve.daemon import DaemonUnderTest, serving, until, write_agent
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(900)]
@@ -172,6 +172,9 @@ def test_a_message_to_a_session_that_has_ended_resumes_it(page, daemon, tmp_path
 def test_a_tool_of_the_catalog_runs_from_its_form(page, daemon):
     page.goto(f"{daemon.url}/#/catalog/wrap/df")
     expect(page.locator(".callers")).to_contain_text("MCP clients may call it")
+    expect(page.get_by_label("timeout")).to_be_hidden()
+    page.get_by_text("More options").click()
+    expect(page.get_by_label("timeout")).to_be_visible()
     page.get_by_label("limit").fill("2")
     expect(page.locator(".command pre")).to_have_text("operable wrap df filesystems --limit=2")
     page.get_by_role("button", name="Run", exact=True).click()
@@ -200,6 +203,11 @@ def test_a_flow_is_triggered_and_its_gate_is_approved(page, daemon, engine):
     allow = page.get_by_role("button", name="Allow once")
     expect(allow).to_be_visible()
     engine.call("start", "--until-idle")  # the worker adds the files that the approval is for
+    asking = page.url
+    page.goto(f"{daemon.url}/#/flows/flow")
+    expect(page.locator(".graph .node.asking")).to_contain_text("waits for approval")
+    expect(page.locator(".strip a").last).to_have_text("●")  # a state is a sign, not a colour alone
+    page.goto(asking)
     page.reload()
     allow.click()
     until(lambda: not daemon.admin.get("/approvals").json["approvals"])
@@ -215,7 +223,7 @@ def test_a_flow_is_triggered_and_its_gate_is_approved(page, daemon, engine):
 def test_every_place_can_be_used_by_all_people(browser, daemon, tmp_path, size, scheme):
     session = start(daemon, tmp_path / "w", {"say": "# Title\n\nText"}, ask("echo x"), label="for all")
     until(lambda: state_of(daemon, session) == "needs_you")
-    pages = opened(browser, daemon, viewport=size, color_scheme=scheme)
+    pages = opened(browser, daemon, viewport=size, color_scheme=scheme, **(TOUCH if size is PHONE else {}))
     page = next(pages)
     for place in (
         "inbox",

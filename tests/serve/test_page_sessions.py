@@ -210,3 +210,14 @@ def test_the_start_offers_what_the_agent_has_and_says_that_nothing_confines_it(p
     expect(page.get_by_label("Sandbox", exact=True)).to_be_visible()
     expect(page.locator(".meaning.needs_you")).to_contain_text("all rights of the user")
     keep(page, "start-choices")
+
+
+def test_a_session_that_failed_says_why_and_what_to_do(page, daemon, tmp_path):
+    unasked = ask("seq 3") | {"ask": False, "result": "1"}
+    session = start(daemon, tmp_path / "w", unasked, label="went ahead")
+    until(lambda: state_of(daemon, session) == "failed")
+    page.goto(f"{daemon.url}/#/session/{session}")
+
+    failure = page.get_by_role("complementary").get_by_role("alert")
+    expect(failure).to_contain_text("Bash (execute) ran without having asked")
+    expect(failure).to_contain_text("start it in a sandbox")

@@ -59,7 +59,9 @@ class Action:
     @property
     def assurance(self) -> str:
         """For people and models: what its promise rests on."""
-        parts = [f"Read-only, enforced by {self.enforced_by}."] if self.read_only and self.enforced_by else []
+        parts = (
+            [f"Read-only (enforcement: {self.enforced_by})."] if self.read_only and self.enforced_by else []
+        )
         parts += [f"Needs {need}: {reason}." for need, reason in self.needs.items()]
         parts += [f"Runs code of the project: {self.project_code}."] if self.project_code else []
         return " ".join(parts)

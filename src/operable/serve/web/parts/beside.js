@@ -6,18 +6,22 @@ import * as store from "../store.js";
 import { amount, money, short } from "../words.js";
 import { problem, sign } from "./states.js";
 
+/** What to do about a failure that a message alone does not change. @type {Record<string, string>} */
+const HINTS = { unasked_tool_call: "this agent does not ask for everything: start it in a sandbox, or with rules that allow this tool" };
+
 /** @type {Map<string, any>} the tree of a session, as it was when one of its sessions changed last */
 const trees = new Map();
 
 /**
  * Whether there is anything.
- * @param {HTMLElement} root @param {any} view @param {any[]} plan @param {() => void} redraw  what it needed has come
+ * @param {HTMLElement} root @param {any} view @param {import("./transcript.js").Transcript} transcript @param {() => void} redraw  what it needed has come
  * @returns {boolean}
  */
-export function drawBeside(root, view, plan, redraw) {
+export function drawBeside(root, view, transcript, redraw) {
+  const { plan, failures } = transcript;
   const context = view.context?.size ? view.context.used / view.context.size : 0;
   const parts = [
-    view.error ? problem({ message: view.error, hint: "the audit has what it did until then" }) : null,
+    view.error ? problem({ message: failures.get(view.error) || view.error, code: failures.has(view.error) ? view.error : "", hint: HINTS[view.error] || "a message resumes it; the audit has what it did until then" }) : null,
     plan.length ? h("section", null, h("h2", null, "Plan"), h("ul", { class: "plan" }, plan.map((entry) =>
       h("li", { class: entry.status }, h("span", { "aria-hidden": "true" }, { completed: "✓", in_progress: "◐" }[/** @type {string} */ (entry.status)] || "○"), ` ${entry.content}`)))) : null,
     context ? h("label", null, `Context ${Math.round(context * 100)} % of ${amount(view.context.size)}`, h("meter", { min: 0, max: 1, high: 0.8, value: context })) : null,

@@ -2,6 +2,9 @@
 
 import { h } from "../dom.js";
 
+/** What every command has, and what only bytes that are not text need: folded. */
+const RARE = /^(timeout|cursor)$|-b64$/;
+
 /**
  * @typedef {{element: HTMLElement, value: () => Record<string, any>, check: () => boolean}} Form
  * @param {any} schema @param {Record<string, any>} [given] @param {() => void} [changed]
@@ -12,7 +15,9 @@ export function form(schema, given = {}, changed = () => undefined) {
   const fields = Object.entries(schema.properties || {}).map(([name, shape]) => field(name, resolved(shape, schema), required.has(name), given[name]));
   // Fields that must be filled come first; the order of the schema otherwise.
   fields.sort((left, right) => Number(right.required) - Number(left.required));
-  const element = h("div", { class: "form", on: { input: changed, change: changed } }, fields.map((each) => each.element));
+  const rare = fields.filter((each) => !each.required && RARE.test(each.name));
+  const element = h("div", { class: "form", on: { input: changed, change: changed } }, fields.filter((each) => !rare.includes(each)).map((each) => each.element),
+    rare.length ? h("details", { class: "more-options" }, h("summary", null, `More options (${rare.length})`), h("div", { class: "form" }, rare.map((each) => each.element))) : null);
   if (!fields.length) element.append(h("p", { class: "quiet" }, "It takes no arguments."));
   return {
     element,
@@ -60,7 +65,7 @@ function field(name, shape, required, given) {
   const label = h("label", { for: id }, shape.title || name, required ? h("span", { class: "must" }, " required") : null);
   const help = words ? h("div", { class: "help", id: `${id}-help` }, words) : null;
   if (help) input.setAttribute("aria-describedby", `${id}-help`);
-  const element = type === "boolean" ? h("div", { class: "field inline" }, input, label, help) : h("div", { class: "field" }, label, input, meaning(shape, input), help);
+  const element = type === "boolean" ? h("div", { class: "field inline" }, input, label, help) : h("div", { class: "field" }, label, input, help, meaning(shape, input));
   const isDefault = () => !required && shape.default !== undefined && JSON.stringify(read()) === JSON.stringify(shape.default);
   return { name, element, required, read, check, isDefault };
 }
@@ -101,5 +106,5 @@ function control(id, shape, type, start, required) {
     return h("input", { ...rest, type: "text", pattern: shape.pattern, maxlength: shape.maxLength, value: start ?? "" });
   }
   const text = start === undefined || start === null ? "" : type === "array" && isLines(shape) ? start.join("\n") : JSON.stringify(start, null, 2);
-  return h("textarea", { ...rest, rows: 3, value: text, placeholder: type === "array" && isLines(shape) ? "" : type === "array" ? "[…]" : "{…}" });
+  return h("textarea", { ...rest, rows: 2, value: text, placeholder: type === "array" && isLines(shape) ? "" : type === "array" ? "[…]" : "{…}" });
 }

@@ -36,8 +36,9 @@ export const where = (question) => folder(question.folder) || question.workspace
 export function questionCard(question) {
   const isOpen = question.state === "waiting";
   const session = question.source === "session" ? store.find("sessions", question.sourceId) : null;
+  const of = `#/${question.source}/${part(question.sourceId)}`;
   return h("article", { class: "question", "aria-label": `Question of ${asker(question)}` },
-    h("div", { class: "line" }, h("h1", null, [asker(question), session?.label, where(question)].filter(Boolean).join(" · ")),
+    h("div", { class: "line" }, h("h1", null, isHere(of) ? "Needs you" : [asker(question), session?.label, where(question)].filter(Boolean).join(" · ")),
       h("span", { class: "quiet end", title: exact(question.askedAt) }, age(question.askedAt))),
     question.isChanged ? h("p", { class: "needs_you", role: "alert" }, "● It changed since it was shown, and was not answered. Read it again.") : null,
     isOpen ? null : outcome(question),
@@ -53,7 +54,7 @@ export function questionCard(question) {
       fact("Why it asks", question.why || question.rule), fact("Asked before", askedBefore(question)),
       fact("Limit", isOpen && question.expiresAt ? `${until(question.expiresAt)}, then it is denied` : ""),
       fact("Digest", h("span", { class: "machine", title: question.digest }, (question.digest || "").slice(0, 19)))),
-    question.source !== "call" && !isHere(`#/${question.source}/${part(question.sourceId)}`) ? h("p", null, h("a", { href: `#/${question.source}/${part(question.sourceId)}` }, `Open the ${question.source}`)) : null,
+    question.source !== "call" && !isHere(of) ? h("p", null, h("a", { href: of }, `Open the ${question.source}`)) : null,
     isOpen ? answerBar(question) : null);
 }
 

@@ -1,7 +1,7 @@
 // Spans of time as bars below each other.
 
 import { h } from "../dom.js";
-import { exact, moment, span } from "../words.js";
+import { exact, moment, span, STATES } from "../words.js";
 
 /** @param {{name: string, state: string, begin: string | number, end?: string | number | null}[]} parts */
 export function timeline(parts) {
@@ -20,5 +20,5 @@ export function timeline(parts) {
 /** The last runs as squares, oldest first. @param {any[]} runs */
 export function strip(runs) {
   return h("span", { class: "strip", role: "group", "aria-label": `${runs.length} last runs` }, runs.map((run) =>
-    h("a", { class: run.state, href: `#/run/${encodeURIComponent(run.id)}`, title: `${run.state} ${exact(run.createdAt)}`, "aria-label": `run ${run.state}` })));
+    h("a", { class: run.state, href: `#/run/${encodeURIComponent(run.id)}`, title: `${run.state} ${exact(run.createdAt)}`, "aria-label": `run ${run.state}` }, (STATES[run.state] || ["○"])[0])));
 }

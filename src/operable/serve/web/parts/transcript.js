@@ -16,6 +16,7 @@ export class Transcript {
     this.changed = () => {};
     this.open = /** @type {{kind: string, part: Streamed | null, element: HTMLElement, size: number} | null} */ (null);
     this.calls = /** @type {Map<string, ToolCard>} */ (new Map());
+    this.failures = /** @type {Map<string, string>} what each code of an error said last */ (new Map());
   }
 
   /** @param {string} kind @param {any} event @param {number} id @param {number} at */
@@ -25,12 +26,20 @@ export class Transcript {
     else if (kind === "tool-call") this.call(event, id, at);
     else if (kind === "tool-result") this.calls.get(event.toolCallId)?.finish(event, at);
     else if (kind === "turn-end") this.end(event, id);
-    else if (kind === "error") this.add(h("div", { class: "problem" }, h("strong", null, "Error: "), event.error?.message || "", event.error?.code ? h("span", { class: "quiet" }, ` (${event.error.code})`) : null), id);
+    else if (kind === "error") this.fail(event, id);
     else if (kind === "plan") {
       this.plan = event.entries || [];
       this.changed();
     } else if (kind === "notice") this.notice(event, id);
     else if (kind === "agent-prompt" && !event.toolName) this.add(h("p", { class: "notice needs_you" }, `● asks: ${event.text || ""}`), id);
+  }
+
+  /** @param {any} event @param {number} id */
+  fail(event, id) {
+    const { message = "", code = "" } = event.error || {};
+    this.failures.set(code, message);
+    this.add(h("div", { class: "problem" }, h("strong", null, "Error: "), message, code ? h("span", { class: "quiet" }, ` (${code})`) : null), id);
+    this.changed();
   }
 
   /** @param {string} text @param {number} id */

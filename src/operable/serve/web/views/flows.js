@@ -42,12 +42,30 @@ async function one(body, errors, id) {
       fill(errors, problem(error));
     }
   };
-  const nodes = flow.jobs.map((/** @type {any} */ job) => ({
-    id: job.id, title: job.name, state: job.lastRun?.state, note: job.nextAt ? until(job.nextAt) : "", address: job.lastRun ? `#/run/${part(job.lastRun.id)}` : null,
-  }));
+  const nodes = flow.jobs.map((/** @type {any} */ job) => {
+    const run = shown(job);
+    return { id: job.id, title: job.name, state: run?.state, note: job.nextAt ? until(job.nextAt) : "", address: run ? `#/run/${part(run.id)}` : null };
+  });
   fill(body, h("div", { class: "head" }, h("a", { href: "#/flows", "aria-label": "All flows" }, "‹"), h("h1", null, flow.id)), graph(nodes, flow.edges || []),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tasks" }, h("table", { class: "table tasks" }, h("thead", null, h("tr", null, ["Task", "Last run", "Next", "Last 30", ""].map((text) => h("th", null, text)))),
-      h("tbody", null, flow.jobs.map((/** @type {any} */ job) => h("tr", null, h("td", null, job.name), h("td", null, job.lastRun ? h("a", { href: `#/run/${part(job.lastRun.id)}` }, sign(job.lastRun.state, true), h("span", { class: "quiet" }, ` · ${age(job.lastRun.endedAt || job.lastRun.createdAt)}`)) : h("span", { class: "quiet" }, "never")),
-        h("td", { title: exact(job.nextAt) }, job.nextAt ? until(job.nextAt) : job.state === "enabled" ? job.trigger || "" : job.state), h("td", null, strip(job.lastRuns || [])),
+      h("tbody", null, flow.jobs.map((/** @type {any} */ job) => h("tr", null, h("td", null, job.name), h("td", null, lastRun(shown(job))),
+        h("td", { title: exact(job.nextAt) }, job.nextAt ? until(job.nextAt) : job.state === "enabled" ? after(job, flow) : job.state), h("td", null, strip(job.lastRuns || [])),
         h("td", null, may("prompt") ? h("button", { type: "button", on: { click: () => void trigger(job.id) } }, "Run now") : null)))))));
+}
+
+/** The run that a task is judged by: one that still goes on or waits before the newest one. @param {any} job */
+const shown = (job) => (job.lastRuns || []).find((/** @type {any} */ run) => !run.isFinal) || job.lastRun;
+
+/** @param {any} run */
+function lastRun(run) {
+  if (!run) return h("span", { class: "quiet" }, "never");
+  return h("a", { href: `#/run/${part(run.id)}` }, sign(run.state, true), h("span", { class: "quiet" }, ` · ${age(run.endedAt || run.createdAt)}`));
+}
+
+/** What a task without a schedule comes after. @param {any} job @param {any} flow */
+function after(job, flow) {
+  const edge = (flow.edges || []).find((/** @type {any} */ each) => each.to === job.id);
+  const parent = edge && flow.jobs.find((/** @type {any} */ each) => each.id === edge.from);
+  const ends = { success: "succeeds", failure: "fails", complete: "ends" };
+  return parent ? `when ${parent.name} ${ends[/** @type {keyof typeof ends} */ (edge.kind)] || edge.kind}` : job.trigger || "";
 }

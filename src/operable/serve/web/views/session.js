@@ -99,7 +99,7 @@ function open(root, params) {
       may("prompt") ? h("span", { class: "line" },
         h("button", { type: "button", class: "plain", on: { click: () => act(isAlive ? "kill" : "resume") } }, isAlive ? "End" : "Resume"),
         h("button", { type: "button", class: "plain", on: { click: () => act("fork") } }, "Fork")) : null);
-    place.classList.toggle("wide", drawBeside(beside, view, transcript.plan, drawHead));
+    place.classList.toggle("wide", drawBeside(beside, view, transcript, drawHead));
     const own = store.waiting().filter((each) => each.source === "session" && each.sourceId === id);
     if (own.map((each) => each.id + each.digest + each.sending).join() !== questions.dataset.shown) {
       questions.dataset.shown = own.map((each) => each.id + each.digest + each.sending).join();
