@@ -1,5 +1,8 @@
 """Markdown that comes in pieces: whole blocks, in order, nothing lost, whatever the pieces."""
 
+import re
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,3 +53,12 @@ def test_no_line_is_wider_than_the_terminal():
     text = "# A heading\n\n" + "some words " * 40 + "\n\n- " + "an item " * 30 + "\n"
 
     assert max(map(len, rendered(text, 40, colour=False).split("\n"))) <= 40
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_a_table_has_no_empty_lines_around_it(colour):
+    shown = rendered("| a | b |\n|---|---|\n| 1 | 2 |\n", 40, colour=colour)
+
+    lines = [re.sub(r"\x1b\[[0-9;]*m", "", line).split() for line in shown.split("\n")]
+    assert lines[0] == ["a", "b"]
+    assert lines[-2:] == [["1", "2"], []]

@@ -133,6 +133,7 @@ class BuiltinPartner:
     """The built-in agent in this process, as the terminal face sees it."""
 
     alive = True
+    takes_reasons = True
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat

@@ -199,7 +199,7 @@ class Talk:
     @property
     def partner(self) -> HostPartner:
         if self._partner is None:
-            self._partner = HostPartner(self.session, self.agent.manifest.name, self._play)
+            self._partner = HostPartner(self.session, self.agent, self._play)
         return self._partner
 
     def _play(self, said: ChatMessage) -> Iterator[e.AnyEvent]:

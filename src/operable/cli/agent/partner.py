@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import threading
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from operable.cli.terminal.partner import ChatStatus
 from operable.cli.terminal.question import DENIED
 from operable.gate.approvals import Decision
+from operable.host.start.choices import quirks_of
 from operable.kernel.errors import Fail
 from operable.project.settings import load_settings
 from operable.wire import events as e
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from operable.cli.terminal.partner import ChatMessage
     from operable.gate.approvals import Ask
+    from operable.host.agent_cli import AgentCliHandle
     from operable.host.sync import SyncSession
+
+_BEGINNING = 200  # events of a session before its first turn
 
 
 class AskingSession(Protocol):
@@ -81,14 +86,19 @@ class HostPartner(SessionQuestions):
     """One running session. `play` begins a turn and gives its events; it raises Fail unless the turn is completed."""
 
     def __init__(
-        self, session: SyncSession, name: str, play: Callable[[ChatMessage], Iterator[e.AnyEvent]]
+        self, session: SyncSession, agent: AgentCliHandle, play: Callable[[ChatMessage], Iterator[e.AnyEvent]]
     ) -> None:
         super().__init__(session)
         self._session = session
-        self._name = name
+        self._name = agent.manifest.name
+        # ACP has no member for the reason of a denial, and no agent but ours looks into `_meta` for it.
+        self._takes_reasons = agent.manifest.protocol != "acp" or bool(
+            quirks_of(agent.manifest).get("reads_reasons")
+        )
         self._play = play
         self._chosen: dict[str, str | None] = {}  # mode and model, as the agent or the person said last
         self._used = e.UsageUpdate(session.id)
+        self._commands: list[str] | None = None  # of the agent's own, as far as it has said them
 
     @property
     def greeting(self) -> str:
@@ -118,9 +128,26 @@ class HostPartner(SessionQuestions):
         return self._session.status == "running"
 
     @property
+    def takes_reasons(self) -> bool:
+        return self._takes_reasons
+
+    @property
     def commands(self) -> Mapping[str, str]:
         known = load_settings(self.workspace).commands
-        return {f"/{name}": each.description or each.prompt[:60] for name, each in known.items()}
+        own = {f"/{name}": "" for name in self._own_commands()}
+        return own | {f"/{name}": each.description or each.prompt[:60] for name, each in known.items()}
+
+    def _own_commands(self) -> Sequence[str]:
+        """What the agent said last of its commands, or before its first turn."""
+        if self._commands is None:
+            notices = (record.event for record in islice(self._session.events(), _BEGINNING))
+            self._learn(notices)
+        return self._commands or ()
+
+    def _learn(self, events: Iterable[Any]) -> None:
+        for event in events:
+            if isinstance(event, e.Notice) and event.code == "commands" and isinstance(event.data, list):
+                self._commands = [name for name in event.data if isinstance(name, str)]
 
     def understands(self, word: str) -> bool:
         del word  # agents have words of their own, which the host does not know
@@ -139,6 +166,8 @@ class HostPartner(SessionQuestions):
         for event in self._play(message):
             if isinstance(event, e.UsageUpdate):
                 self._used = event
+            elif isinstance(event, e.Notice):
+                self._learn((event,))
             elif isinstance(event, e.ModeChange):
                 self._chosen |= {"mode": event.mode} if event.mode else {}
                 self._chosen |= {"model": event.model} if event.model else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from operable.kernel.data_class import dataclass
 from operable.state.real_file import read_file
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 _LIMIT = 1024 * 1024  # bytes of a file that is looked at for the place of a change
 _CONTEXT = 3
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_PATHS = ("file_path", "filePath", "filepath", "path")
+_HUNKS = re.compile(f"^{_HUNK.pattern}", re.MULTILINE)
+PATHS: Final = frozenset({"file_path", "filePath", "filepath", "path"})  # names of arguments
+CHANGES: Final = ("diffs", "changes")  # names of arguments that are lists of changes
 _STYLES = {"+": "green", "-": "red"}
 
 
@@ -33,11 +35,12 @@ class ShownChange:
 
 def changes(arguments: Any, diffs: Iterable[Mapping[str, Any]], workspace: str) -> list[ShownChange]:
     """What a call says that it would change; [] if it says nothing that can be shown as a diff."""
-    told = [change for diff in diffs if (change := _of_diff(diff, workspace)) is not None]
-    if told:
-        return told
     given: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
-    path = next((given[key] for key in _PATHS if isinstance(given.get(key), str)), None)
+    told = [_of_diff(diff, workspace) for diff in diffs or changes_in(given)]
+    if told:
+        shown = [change for change in told if change is not None]
+        return shown if len(shown) == len(told) else []
+    path = next((given[key] for key in sorted(PATHS) if isinstance(given.get(key), str)), None)
     if path is None:
         return []
     old, new = given.get("old_string"), given.get("new_string")
@@ -47,17 +50,25 @@ def changes(arguments: Any, diffs: Iterable[Mapping[str, Any]], workspace: str) 
     return [ShownChange(path, _current(path, workspace) or "", content)] if isinstance(content, str) else []
 
 
-def _of_diff(diff: Mapping[str, Any], workspace: str) -> ShownChange | None:
-    path, new, patch = diff.get("path"), diff.get("newText"), diff.get("patch")
-    if not isinstance(path, str):
+def changes_in(arguments: Mapping[str, Any]) -> list[Any]:
+    """The changes that are arguments: of agents over ACP that say nothing else, and of codex's server."""
+    told = [arguments[name] for name in CHANGES if isinstance(arguments.get(name), list)]
+    return told[0] if len(told) == 1 else []
+
+
+def _of_diff(diff: Any, workspace: str) -> ShownChange | None:
+    if not isinstance(diff, dict) or not isinstance(path := diff.get("path"), str):
         return None
-    if isinstance(patch, str):
+    new, patch = diff.get("newText"), diff.get("patch", diff.get("diff"))
+    if isinstance(patch, str) and _HUNKS.search(patch):
         return ShownChange(path, patch=patch)
+    if isinstance(patch, str):  # codex has all of a file that is new as its diff
+        return ShownChange(path, "", patch) if patch else None
     if not isinstance(new, str):
         return None
     old = diff.get("oldText")
-    if not isinstance(old, str):
-        return ShownChange(path, "", new)
+    if not isinstance(old, str):  # Claude Code says nothing of a file that it replaces
+        return ShownChange(path, _current(path, workspace) or "", new)
     return _passage(path, old, new, workspace, everywhere=False)
 
 
@@ -75,6 +86,12 @@ def _current(path: str, workspace: str) -> str | None:
         return read_file(place, _LIMIT)[0].decode("utf-8")
     except (OSError, ValueError):
         return None
+
+
+def in_workspace(path: str, workspace: str) -> str:
+    """A path as a person of the workspace calls it; one outside as it is."""
+    inside = path.removeprefix(f"{workspace}/")
+    return path if os.pardir in inside.split("/") else inside or path
 
 
 def diff_lines(change: ShownChange) -> Iterator[tuple[str, str]]:

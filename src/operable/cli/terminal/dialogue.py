@@ -18,7 +18,7 @@ from operable.cli.terminal.checkpoint import WorkspaceCheckpoints
 from operable.cli.terminal.entry import ChatHistory, EntryCompleter, message
 from operable.cli.terminal.line_output import TOO_LATE
 from operable.cli.terminal.live_screen import LiveScreen
-from operable.cli.terminal.question import AnswerPrompt, interview
+from operable.cli.terminal.question import DENIED, AnswerPrompt, interview
 from operable.cli.terminal.slash import AT_ONCE, SlashCommands
 from operable.cli.terminal.transcript import ChatTranscript
 from operable.kernel.data_class import dataclass
@@ -264,6 +264,11 @@ class Dialogue:
             if problem.code not in TOO_LATE:
                 raise
             self._transcript.say(problem.message, "dim")
+            return
+        if not decision.allowed and decision.reason != DENIED and not self._partner.takes_reasons:
+            self._transcript.say("  The agent takes no reasons: this one is your next message.", "dim")
+            self._waiting.appendleft(decision.reason)
+            self._wake.set()
 
     def _close_question(self) -> None:
         if self._question is not None:
@@ -291,14 +296,15 @@ class Dialogue:
 
     def _status(self) -> str:
         parts = status_words(self._partner.status)
-        if self._over is not None:
-            parts.append("stopping" if self._stopping else "Ctrl-C stops")
+        if self._over is not None:  # first, so that no narrow terminal cuts it off
+            parts.insert(0, "stopping" if self._stopping else "Ctrl-C stops")
         return " · ".join(parts)
 
 
 def status_words(status: ChatStatus) -> list[str]:
     """What is known, each in a few words."""
-    parts = [word for word in (status.model, status.mode) if word]
+    model = "model: default" if status.model == "default" else status.model  # so can a mode be called
+    parts = [word for word in (model, status.mode) if word]
     if status.tokens_in or status.tokens_out:
         parts.append(f"{_short(status.tokens_in)} in, {_short(status.tokens_out)} out")
     if status.cost_usd:
@@ -312,4 +318,6 @@ def status_words(status: ChatStatus) -> list[str]:
 def _short(number: int) -> str:
     if number < 1000:
         return str(number)
-    return f"{number / 1000:.1f}k" if number < 100_000 else f"{number // 1000}k"
+    if number < 100_000:
+        return f"{number / 1000:.1f}k"
+    return f"{number // 1000}k" if number < 1_000_000 else f"{number / 1_000_000:.1f}M".replace(".0M", "M")

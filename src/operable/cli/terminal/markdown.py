@@ -13,6 +13,7 @@ from typing import Any
 
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _LIST = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])\s")
+_CODE = re.compile(r"\x1b\[[0-9;]*m")
 _LONGEST = 16 * 1024  # characters of a block
 
 
@@ -96,8 +97,9 @@ def rendered(text: str, width: int, *, colour: bool) -> str:
     )
     with console.capture() as capture:
         console.print(_markdown()(text, hyperlinks=False, code_theme="ansi_dark"))
-    lines = (line.rstrip() for line in capture.get().split("\n"))
-    return "\n".join(lines).strip("\n") + "\n"
+    lines = [line.rstrip() for line in capture.get().split("\n")]
+    shown = [number for number, line in enumerate(lines) if _CODE.sub("", line).strip()]
+    return "\n".join(lines[shown[0] : shown[-1] + 1] if shown else []) + "\n"
 
 
 @cache

@@ -83,8 +83,12 @@ class ChatPartner(AnswerDesk, Protocol):
         """Whether another turn can follow."""
 
     @property
+    def takes_reasons(self) -> bool:
+        """Whether its model reads why a call was denied."""
+
+    @property
     def commands(self) -> Mapping[str, str]:
-        """Words behind a slash that it understands, as far as they are known, each with what it does."""
+        """Words behind a slash that it understands, as far as they are known, each with what it does, or ""."""
 
     def understands(self, word: str) -> bool:
         """Whether a word behind a slash may be meant for it."""

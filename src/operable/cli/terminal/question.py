@@ -7,20 +7,26 @@ permission has its options shown, and one must be named.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
+from operable.cli.terminal.change import CHANGES, PATHS
 from operable.gate.approvals import Decision, needs_option
 from operable.kernel.data_class import dataclass
-from operable.tool.human.cells import cell
+from operable.tool.human.cells import cell, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 
+    from operable.cli.terminal.change import ShownChange
     from operable.gate.approvals import Ask
 
 BY = "terminal"
 DENIED = "The user denied it"
 _UNKNOWN = "That is not one of the answers."
+# Arguments that a diff shows already.
+_IN_DIFF = frozenset({"old_string", "new_string", "content", "replace_all"})
+_COMMANDS = ("command", "cmd")
 _YES, _NO, _ALWAYS, _QUIT = ("y", "yes"), ("n", "no"), ("a", "always"), ("q", "quit")
 
 
@@ -108,3 +114,68 @@ def _typed(text: str, kind: Any) -> Any:
     except ValueError:
         return text  # the agent says what is wrong with it
     return text.lower() in (*_YES, "true") if kind == "boolean" else text
+
+
+def asked_lines(ask: Ask, changes: Sequence[ShownChange], workspace: str, *, said: str = "") -> Iterator[str]:
+    """Everything that the question is about, whole, without what these changes and the line above (`said`) show."""
+    known = {_real(change.path, workspace) for change in changes}
+    yield from _argument_lines(ask, known, workspace, said)
+    if ask.url:
+        yield f"url: {cell(ask.url)}"
+    if ask.locations and not known:
+        yield f"at: {', '.join(map(cell, ask.locations))}"
+    for announced in ask.announced:
+        if not _names_only(announced, known, workspace):
+            yield f"announced before: {cell(announced)}"
+    for diff in () if known else ask.diffs:
+        yield cell(diff)
+    if ask.why and ask.why != "no rule allows it":
+        yield f"because {cell(ask.why)}"
+
+
+def _argument_lines(ask: Ask, known: Collection[str], workspace: str, said: str) -> Iterator[str]:
+    given = ask.arguments or {}
+    for name, value in (given if isinstance(given, dict) else {"arguments": given}).items():
+        text = value if isinstance(value, str) else cell(value)
+        if name in _COMMANDS:
+            if text != cell(text) or said not in (text, f"Run {text}"):
+                yield from _command_lines(text)
+        elif name in PATHS and known:
+            if _real(text, workspace) not in known:
+                yield from _named(name, text)
+        elif name in CHANGES and known:
+            if ask.diffs and value != list(ask.diffs):
+                yield from _named(name, text)
+        elif not (known and name in _IN_DIFF) and not (name == "title" and text in ask.text):
+            yield from _named(name, text)
+
+
+def _names_only(announced: Mapping[str, Any], known: Collection[str], workspace: str) -> bool:
+    """Whether an announcement only names the files whose changes are shown, in whatever spelling."""
+    if not known or not announced.keys() <= {"arguments", "locations"}:
+        return False
+    arguments = announced.get("arguments", {})
+    if not isinstance(arguments, dict) or not arguments.keys() <= PATHS:
+        return False
+    named = (*arguments.values(), *announced.get("locations", ()))
+    return all(isinstance(path, str) and _real(path, workspace) in known for path in named)
+
+
+def _real(path: str, workspace: str) -> str:
+    return os.path.realpath(os.path.join(workspace, path))
+
+
+def _command_lines(text: str) -> Iterator[str]:
+    first, *rest = visible(text).split("\n")
+    yield f"$ {first}"
+    for line in rest:
+        yield f"  {line}"
+
+
+def _named(name: str, text: str) -> Iterator[str]:
+    if "\n" not in text:
+        yield f"{cell(name)}: {cell(text)}"
+        return
+    yield f"{cell(name)}:"
+    for line in visible(text).split("\n"):
+        yield f"  {line}"

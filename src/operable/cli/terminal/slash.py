@@ -81,8 +81,12 @@ class SlashCommands:
     def _carry_out(self, word: str, value: str) -> bool:
         match word:
             case "/help":
-                for name, meaning in self.names.items():
-                    self._transcript.say(f"{name:9} {meaning}", "dim")
+                names = self.names
+                for name, meaning in names.items():
+                    if meaning:
+                        self._transcript.say(f"{name:9} {meaning}", "dim")
+                if own := [name for name, meaning in names.items() if not meaning]:
+                    self._transcript.say(f"the agent's own: {' '.join(own)}", "dim")
                 self._transcript.say(_KEYS, "dim")
             case "/mode":
                 if value:

@@ -12,7 +12,8 @@ from collections import deque
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
-from operable.cli.terminal.change import ShownChange, changes, diff_lines, numbered
+from operable.cli.terminal.change import CHANGES, ShownChange, changes, diff_lines, in_workspace, numbered
+from operable.cli.terminal.question import asked_lines
 from operable.kernel.data_class import dataclass
 from operable.tool.human.cells import cell, visible
 from operable.wire import events as e
@@ -30,7 +31,9 @@ _OUTPUTS = 20
 _OUTPUT = 1024 * 1024  # characters of one that is kept
 _LIVE = 6  # lines of a running command
 # What every session begins and ends with: in the log, for a user who looks for it.
-_QUIET = frozenset({"enforcement", "session_closed", "drift", "user_message"})
+_QUIET = frozenset(
+    {"enforcement", "session_closed", "drift", "user_message", "tool_revised", "commands", "title"}
+)
 _MARKS = {"completed": "☑", "in_progress": "◐"}
 _ENDS = {
     e.CANCELLED: "Stopped.",
@@ -39,8 +42,6 @@ _ENDS = {
     e.MAX_TURNS: "The turn was cut: it reached the limit of rounds.",
     e.TIMEOUT: "The turn took too long, and was ended.",
 }
-# Arguments that a diff or a command line shows already.
-_IN_DIFF = frozenset({"old_string", "new_string", "content", "file_path", "path", "replace_all"})
 
 
 class ChatOutput(Protocol):
@@ -81,6 +82,7 @@ class ChatTranscript:
         self._thoughts = thoughts
         self._thought = ""  # the line that has no end yet
         self._running: dict[str, RunningCall] = {}
+        self._above: RunningCall | None = None  # the call whose title is the last line
         self._problem = ""  # what was said last to be wrong
         self.plan: tuple[e.PlanEntry, ...] = ()
         self.outputs: deque[tuple[str, str]] = deque(maxlen=_OUTPUTS)  # (title, all of it)
@@ -90,6 +92,7 @@ class ChatTranscript:
             self._end_thought()
         match event:
             case e.TextDelta(text=text) if text:
+                self._above = None
                 self._out.answer(visible(text))
             case e.Thought(text=text):
                 self._think(text)
@@ -110,6 +113,7 @@ class ChatTranscript:
     def say(self, text: str, style: str = "") -> None:
         """Lines beside the answer."""
         self._out.close()
+        self._above = None
         for line in visible(text).split("\n"):
             for part in _at_words(line, self._out.width):
                 self._out.line(part, style)
@@ -149,13 +153,14 @@ class ChatTranscript:
         """A question, in full; `call_id` is the call that it is about, where that is known."""
         shown = changes(ask.arguments, ask.diffs, self._workspace) if ask.kind == "permission" else []
         call = self._running.get(call_id or ask.id)
+        is_above = call is not None and call is self._above
         if call is not None:
             call.asked = bool(shown)
-        if call is None or call.title != cell(ask.text):
+        if call is None or not is_above or call.title != cell(ask.text):
             self.say(f"? {ask.text or ask.tool}", "bold yellow")
         for change in shown:
             self._change(change, _ASKED)
-        for line in _asked_lines(ask, shown=bool(shown)):
+        for line in asked_lines(ask, shown, self._workspace, said=call.title if is_above and call else ""):
             self._out.line(f"  {line}")
 
     def end_plan(self) -> None:
@@ -180,13 +185,14 @@ class ChatTranscript:
     def _called(self, call: e.ToolCall) -> None:
         title = cell(call.title or call.tool_name)
         if not call.title or call.title == call.tool_name:
-            title = f"{title} {_brief(call.arguments)}".rstrip()
+            title = f"{title} {_brief(call.arguments, title)}".rstrip()
         if len(title) > _TITLE:
             title = f"{title[:_TITLE]}… ({len(title) - _TITLE} more characters)"
         shown = changes(call.arguments, (), self._workspace) if call.kind == "edit" else []
-        self._running[call.tool_call_id] = RunningCall(title, call.kind, monotonic(), shown)
+        running = self._running[call.tool_call_id] = RunningCall(title, call.kind, monotonic(), shown)
         if call.kind != "think" or call.tool_name != "UpdatePlan":
             self.say(f"● {title}", "bold")
+            self._above = running
 
     def _returned(self, event: e.ToolResult) -> None:
         call = self._running.pop(event.tool_call_id, None)
@@ -221,8 +227,8 @@ class ChatTranscript:
 
     def _change(self, change: ShownChange, limit: int) -> None:
         lines = list(diff_lines(change))
-        self._out.line(f"  {cell(change.path)}", "bold")
-        for line, style in lines[:limit]:
+        self._out.line(f"  {cell(in_workspace(change.path, self._workspace))}", "bold")
+        for line, style in lines[:limit] or [("     (nothing changes)", "dim")]:
             self._out.line(line, style)
         if len(lines) > limit:
             self.outputs.append((change.path, "\n".join(line for line, _ in lines)))
@@ -249,34 +255,6 @@ class ChatTranscript:
             self.say(text, "yellow")
 
 
-def _asked_lines(ask: Ask, *, shown: bool) -> Iterator[str]:
-    """Everything that the question is about and no diff shows, whole."""
-    yield from _argument_lines(ask, shown=shown)
-    if ask.url:
-        yield f"url: {cell(ask.url)}"
-    if ask.locations and not shown:
-        yield f"at: {', '.join(map(cell, ask.locations))}"
-    for announced in ask.announced:
-        yield f"announced before: {cell(announced)}"
-    for diff in () if shown else ask.diffs:
-        yield cell(diff)
-    if ask.why and ask.why != "no rule allows it":
-        yield f"because {cell(ask.why)}"
-
-
-def _argument_lines(ask: Ask, *, shown: bool) -> Iterator[str]:
-    if not isinstance(ask.arguments, dict):
-        if ask.arguments:
-            yield cell(ask.arguments)
-        return
-    for name, value in ask.arguments.items():
-        text = value if isinstance(value, str) else cell(value)
-        if name in ("command", "cmd"):
-            yield from _command_lines(text)
-        elif not (shown and name in _IN_DIFF) and not (name == "title" and text in ask.text):
-            yield from _named(name, text)
-
-
 def _at_words(line: str, width: int) -> Sequence[str]:
     """A line that is too long, continued below its first word; a word that is too long is left to the terminal."""
     if not width or len(line) <= width:
@@ -294,24 +272,12 @@ def _at_words(line: str, width: int) -> Sequence[str]:
     )
 
 
-def _command_lines(text: str) -> Iterator[str]:
-    first, *rest = visible(text).split("\n")
-    yield f"$ {first}"
-    for line in rest:
-        yield f"  {line}"
-
-
-def _named(name: str, text: str) -> Iterator[str]:
-    if "\n" not in text:
-        yield f"{cell(name)}: {cell(text)}"
-        return
-    yield f"{cell(name)}:"
-    for line in visible(text).split("\n"):
-        yield f"  {line}"
-
-
-def _brief(arguments: Any) -> str:
+def _brief(arguments: Any, title: str) -> str:
+    """The arguments in one line, without what is shown as a change or is the title itself."""
     if isinstance(arguments, dict):
+        arguments = {
+            name: value for name, value in arguments.items() if name not in CHANGES and value != title
+        }
         values: Sequence[Any] = list(arguments.values())
         if len(values) == 1 and isinstance(values[0], str):
             return cell(values[0])

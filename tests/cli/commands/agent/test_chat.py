@@ -187,3 +187,34 @@ def test_without_a_person_and_without_messages_it_does_not_wait(scene):
         assert outcome.exit_code == 77
     assert scene("chat", "scripted").error["code"] == "INTERACTIVE_REQUIRED"
     assert scene("sessions").results == []
+
+
+@pytest.mark.needs("tmux")
+def test_a_reason_that_the_protocol_has_no_place_for_is_the_next_message(scene):
+    scene.user(voice="acp")
+    call = {"call": "Edit", "kind": "edit", "args": {"path": "a"}, "ask": True}
+
+    with chat(scene, "--sandbox", "none") as person:
+        told(person, steps(call, {"say": "The turn goes on."}))
+        person.wait("Allow it?")
+        person.type("n use the other file")
+        person.wait("this one is your next message")
+        person.wait("> use the other file")
+        person.wait("You said: use the other file")
+
+
+@pytest.mark.needs("tmux")
+def test_commands_of_the_agents_own_are_completed(scene):
+    commands = [{"name": "deep-research", "description": "Looks into it."}]
+    update = {"sessionUpdate": "available_commands_update", "availableCommands": commands}
+    message = {"method": "session/update", "params": {"sessionId": "session-1", "update": update}}
+    scene.user(voice="acp")
+
+    with chat(scene, "--sandbox", "none") as person:
+        told(person, steps({"send": message}, {"say": "Announced."}))
+        person.wait("\nAnnounced.")
+        person.type("/deep", enter=False)
+        person.wait("/deep-research")
+        person.press("C-u")
+        person.type("/help")
+        person.wait("the agent's own: /deep-research")
