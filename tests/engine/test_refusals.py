@@ -2,9 +2,11 @@
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from operable.engine.store.schema import VERSION
 from operable.state import database as database_module
 from operable.state.database import open_database
 from tests.absent import HIDDEN
-from tests.cli.drive import operable
+from tests.cli.drive import operable, running
 from tests.engine.manifests import manifest, task
 from tests.engine.postgres import PostgresServer, server_programs
 from tests.engine.temporal import TemporalServer
@@ -131,6 +133,27 @@ def test_a_store_of_a_newer_version_and_a_second_database(engine: Engine, tmp_pa
     apply = ("apply", "flow.json", "--database", "postgresql://127.0.0.1:1/x")
     done = operable("flow", *apply, env=engine.environment, cwd=tmp_path)
     assert (done.error["code"], _files(tmp_path)) == ("DATABASE_DIFFERS", jobs)
+
+
+def test_jobs_of_a_newer_version_are_refused_and_a_worker_that_runs_waits(engine: Engine) -> None:
+    engine.call("start", "--until-idle")
+
+    def write_version(version: int) -> None:
+        with closing(sqlite3.connect(engine.place.jobs)) as connection:
+            connection.execute(f"PRAGMA user_version = {version}")
+
+    write_version(2)
+    for words in (("start",), ("trigger", "flow/a"), ("status",), ("jobs",)):
+        assert refusal(engine, *words) == ("config", "CAPABILITY_MISSING", 78)
+    write_version(1)
+    with running("engine", "start", env=engine.environment, cwd=engine.folder) as started:
+        started.event("engine_worker_started")
+        write_version(2)
+        warning = started.event("aoi:warning")
+        assert warning["code"] == "WORKER_WAITS"
+        assert "is of version 2" in warning["message"]
+        write_version(1)
+        engine.wait_for(engine.trigger("a"), "succeeded")
 
 
 @pytest.mark.parametrize(

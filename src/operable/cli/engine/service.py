@@ -33,15 +33,21 @@ from operable.manifest.durations import age_of
 from operable.proc.spawn import start_detached
 from operable.state import paths
 from operable.state.atomic import open_private
-from operable.tool import Context
+from operable.tool import Context, Warn
 
 _POLL = 0.2
 _LONGEST_START = 120.0  # seconds; a loaded machine needs twenty
 _LOG_END = 1_000_000  # characters of a start that failed
+_WARN_EVERY = 60.0  # seconds between two warnings: a database may go and come all night
 
 
-def serve(engine: EngineOptions, options: WorkerOptions, context: Context) -> Iterator[EngineWorkerStarted]:
-    """One event when the worker is ready; it ends after a signal, or when nothing is left to do."""
+def serve(
+    engine: EngineOptions, options: WorkerOptions, context: Context
+) -> Iterator[EngineWorkerStarted | Warn]:
+    """One event when the worker is ready, and warnings while it cannot go on.
+
+    It ends after a signal, or when nothing is left to do.
+    """
     place = place_of(engine)
     service = _Service(Worker(place, options, dict(os.environ), current_folder()))
     with service:
@@ -54,7 +60,7 @@ def serve(engine: EngineOptions, options: WorkerOptions, context: Context) -> It
                 f"operable engine start: worker {service.worker.worker_id} runs jobs of {shown}\n"
             )
             sys.stderr.flush()
-        service.wait()
+        yield from service.wait()
     context.conclude(message="Stopped.")
 
 
@@ -259,9 +265,18 @@ class _Service:
             pass
         self._raise()
 
-    def wait(self) -> None:
+    def wait(self) -> Iterator[Warn]:
+        """Until the worker has ended; what keeps it from its work, whenever that is another thing."""
+        reported, next_warning = None, 0.0
         while self._thread.is_alive():
             self._thread.join(_POLL)
+            problem = self.worker.problem
+            if problem == reported or time.monotonic() < next_warning:
+                continue
+            reported = problem
+            if problem is not None:
+                next_warning = time.monotonic() + _WARN_EVERY
+                yield Warn("WORKER_WAITS", f"the worker tries again until it can go on: {problem}")
         self._raise()
 
     def _stop(self, number: int, _frame: object) -> None:

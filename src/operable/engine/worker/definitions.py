@@ -10,6 +10,7 @@ from sys import intern
 
 from operable.engine.schedule.cron import CronSchedule
 from operable.engine.store.rows import Definition
+from operable.flow.errors import FlowError
 from operable.flow.scheduler.job_rows import JobReader, JobRow, own_schedule
 from operable.flow.scheduler.job_store import open_jobs
 from operable.kernel.catalogue import nearest
@@ -81,6 +82,14 @@ class AppliedJobs:
     def apply(self) -> int:
         """The number of the apply that this is the state of."""
         return self._apply
+
+    def require_known(self) -> None:
+        """Raises Fail if another version wrote the jobs. What else keeps them from being read may pass."""
+        try:
+            self._store.read(JobReader.latest_apply)
+        except FlowError as error:
+            if error.flow_code == "unsupported_capability":
+                raise
 
     def refresh(self) -> bool:
         """Read again if something was applied; whether that is so."""

@@ -102,6 +102,7 @@ class Worker:
         )
         database: Database | None = None
         try:
+            self._jobs.require_known()
             database = self._place.open_store()
             self._file = self._place.file()
             self._store, self._questions = RunStore(database, wall_clock), QuestionStore(database, wall_clock)

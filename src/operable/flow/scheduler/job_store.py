@@ -268,4 +268,6 @@ def _require_known(connection: sqlite3.Connection, path: str) -> None:
 def _require_version(version: int, shown: str) -> None:
     if version != VERSION:
         message = f"The job store {shown} is of version {version}; this program knows version {VERSION}"
-        raise FlowError("unsupported_capability", message)
+        refused = FlowError("unsupported_capability", message)
+        refused.hint = "install the version of operable that wrote it, here and for every worker"
+        raise refused

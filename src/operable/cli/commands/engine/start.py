@@ -11,7 +11,7 @@ from __future__ import annotations
 from operable.cli.engine.events import EngineWorkerStarted
 from operable.cli.engine.options import EngineOptions
 from operable.kernel.errors import Fail
-from operable.tool import Context, command
+from operable.tool import Context, Warn, command
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def start(
     gc_cron: str = "17 3 * * *",
     engine: EngineOptions,
     context: Context,
-) -> Iterator[EngineWorkerStarted]:
+) -> Iterator[EngineWorkerStarted | Warn]:
     """Run the applied jobs.
 
     slots: how many tasks may run at the same time
