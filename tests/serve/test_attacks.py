@@ -401,3 +401,130 @@ def test_a_token_that_was_taken_back_reads_no_more(daemon, work):
         for stream in (events, lines):
             assert b"a secret" not in stream.rest()
     assert reader.get("/sessions").status == 401
+
+
+def test_a_session_learns_nothing_of_others_from_its_list(daemon, work):
+    """Neither their ids from a cursor, nor their words from whether there is one."""
+    others = [start(daemon, work, label="hidden words")["id"] for _ in range(2)]
+    own = start(daemon, work)["id"]
+    client = session_client(daemon)
+    for query in ("limit=1", "limit=1&q=hidden", "limit=1&q=hidden&status=running"):
+        answer = client.get(f"/sessions?{query}")
+        assert {each["id"] for each in answer.json["sessions"]} <= {own}
+        assert "next_cursor" not in answer.json
+        assert not any(each in answer.data.decode() for each in others)
+
+
+def test_bodies_that_no_route_takes_hold_no_place(daemon):
+    head = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{daemon.admin.port}\r\nContent-Length: 10\r\n\r\n"
+    held = []
+    try:
+        for _ in range(MOST_IN_PROGRESS + 1):
+            connection = socket.create_connection((daemon.admin.host, daemon.admin.port), timeout=LIMIT)
+            connection.sendall(head.encode())
+            held.append(connection)
+        answers = [connection.recv(12) for connection in held]
+        assert daemon.anonymous.get("/").status == 401  # how to log in
+    finally:
+        for each in held:
+            each.close()
+    assert set(answers) == {b"HTTP/1.1 200"}
+
+
+MCP = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+
+def mcp_session(client):
+    """The headers of a session of the protocol."""
+    client_info = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "x", "version": "1"},
+    }
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client_info}
+    opened = client("POST", "/mcp", hello, headers=MCP)
+    session = {
+        **MCP,
+        "Mcp-Session-Id": opened.headers["mcp-session-id"],
+        "Mcp-Protocol-Version": "2025-06-18",
+    }
+    said = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+    assert client("POST", "/mcp", said, headers=session).status == 202
+    return session
+
+
+def mcp_call(client, session, number):
+    """A connection on which a call waits for a person."""
+    wanted = {"name": "agent_kill", "arguments": {"sessionId": "ses_none"}}
+    body = json.dumps({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": wanted})
+    headers = {**session, "Authorization": f"Bearer {client.token}", "Content-Length": str(len(body))}
+    lines = [f"{name}: {value}" for name, value in {"Host": f"127.0.0.1:{client.port}", **headers}.items()]
+    connection = socket.create_connection((client.host, client.port), timeout=LIMIT)
+    connection.sendall("\r\n".join(["POST /mcp HTTP/1.1", *lines, "", body]).encode())
+    return connection
+
+
+def waiting(daemon, caller):
+    found = daemon.admin.get("/approvals").json["approvals"]
+    return [each for each in found if each["agent"] == caller]
+
+
+def test_calls_over_mcp_have_the_limit_of_their_token_and_end_with_their_session(daemon, work):
+    """Also when the client hangs up: its calls go on, and their questions would wait for a person."""
+    session_id = start(daemon, work)["id"]
+    client = session_client(daemon)
+    protocol = mcp_session(client)
+    held = [mcp_call(client, protocol, number) for number in range(MOST_IN_PROGRESS + 20)]
+    try:
+        asked = until(
+            lambda: len(found := waiting(daemon, f"session:{session_id}")) == MOST_IN_PROGRESS and found
+        )
+        refused = client.get("/catalog")
+        assert (refused.status, refused.code) == (429, "TOO_MANY_REQUESTS")
+    finally:
+        for each in held:
+            each.close()
+    assert daemon.admin("POST", f"/sessions/{session_id}/kill").status == 200
+    assert until(lambda: not waiting(daemon, f"session:{session_id}"))
+    late = daemon.admin(
+        "POST", f"/approvals/{asked[0]['id']}/answer", {"allowed": True, "digest": asked[0]["digest"]}
+    )
+    assert late.status in (404, 409)
+
+
+@pytest.mark.parametrize("stream", [0, 1])
+def test_what_a_token_asked_for_ends_when_it_is_taken_back(daemon, stream):
+    client = daemon.token(f"caller-{stream}", "read", "prompt")
+    answers = []
+
+    def call():
+        path = f"/catalog/agent/scripted/prompt/call?stream={stream}"
+        answers.append(client("POST", path, {"arguments": {"prompt": "x"}}))
+
+    calling = threading.Thread(target=call)
+    calling.start()
+    until(lambda: waiting(daemon, f"http:caller-{stream}"))
+    protocol = mcp_session(client)
+    with client.stream("/mcp", headers=protocol) as following:
+        assert daemon.admin("DELETE", f"/tokens/caller-{stream}").status == 200
+        assert following.rest() == b""
+    calling.join(LIMIT)
+    (answer,) = answers
+    assert b"CALLER_ENDED" in answer.data
+    assert answer.status == (200 if stream else 401)
+    assert not waiting(daemon, f"http:caller-{stream}")
+
+
+def test_a_session_that_ends_itself_ends_those_that_it_started(daemon, work):
+    """Its request ends with it, and its children must not go on because of that."""
+    for slug, to in (("lead", ["worker"]), ("worker", [])):
+        folder = daemon.home / "config" / "agents" / slug
+        folder.mkdir(parents=True)
+        data = {"name": slug, "id": slug, "description": "x", "version": "1.0.0", "adapter": "scripted"}
+        (folder / "AGENT.md").write_text(f"---\n{json.dumps({**data, 'delegates_to': to})}\n---\n")
+    lead = start(daemon, work, agent="lead")["id"]
+    client = session_client(daemon)
+    child = client("POST", "/sessions/agent", {"agent": "worker"}).json["id"]
+    client("POST", f"/sessions/{lead}/kill")
+    states = [f"/sessions/{each}" for each in (lead, child)]
+    assert until(lambda: all(daemon.admin.get(each).json["status"] == "killed" for each in states))

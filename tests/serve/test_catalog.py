@@ -6,11 +6,15 @@ import sys
 
 import pytest
 
+from operable.host.launch.ledger import Ledger
+from operable.host.launch.places import Places
+from operable.host.launch.trust import approve
 from operable.kernel.errors import Fail
 from operable.serve import catalog as module
 from operable.serve.catalog import catalog, kinds, recent_catalog
 from tests.app.making import made
 from tests.cli.drive import operable
+from tests.host.agents import calls, manifest
 from tests.wrap.drive import CLI, Made
 
 PROBE = """---
@@ -251,3 +255,28 @@ def test_the_command_shows_it_page_by_page(here):
     assert [each["name"] for each in rest.results] == ["outline"]
     people = operable("catalog", "notes", "--kind", "tool", output=None, cwd=here.project, env=here.env)
     assert "outline" in people.stdout.decode()
+
+
+def test_an_agent_of_the_project_that_changes_after_it_was_listed_does_not_run(here):
+    """A server lives longer than a listing, and a question about a call may wait for days."""
+    folder = here.project / ".operable" / "agents" / "scripted"
+    folder.mkdir(parents=True)
+
+    def write(version):
+        data = manifest(folder, name="scripted", version=version)
+        (folder / "AGENT-CLI.md").write_text(f"---\n{json.dumps(data)}\n---\n")
+
+    write("1.0.0")
+    approve(str(folder / "AGENT-CLI.md"), Ledger(Places.default().ledger))
+    agent = found(here, only=["agent"])["agent", "scripted"]
+    write("1.0.1")
+
+    async def progress(*_):
+        pass
+
+    with pytest.raises(Fail) as refused:
+        asyncio.run(
+            agent.adapter.call(agent.actions[0], {"prompt": "hello"}, confirmed=True, progress=progress)
+        )
+    assert refused.value.code == "MANIFEST_NOT_APPROVED"
+    assert calls(folder) == []

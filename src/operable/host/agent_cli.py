@@ -137,9 +137,15 @@ def agent(name: str, *, workspace: str | os.PathLike[str] = ".") -> AgentCliHand
     from operable.host.launch.ledger import Ledger
     from operable.host.launch.places import Places
 
-    found = Discovery.default(Ledger(Places.default().ledger), os.path.realpath(workspace)).find(name)
+    discovery = Discovery.default(Ledger(Places.default().ledger), os.path.realpath(workspace))
+    found = discovery.find(name)
     found.require_trusted()
-    return define_agent_cli(found.path, trusted=True)
+    handle = define_agent_cli(found.path, trusted=True)
+    if (
+        found.origin == "project"
+    ):  # judged once more: it may have been written between the judgement and the load
+        discovery.find(found.path).require_trusted()
+    return handle
 
 
 def define_agent_cli(

@@ -77,7 +77,7 @@ class AgentProbe:
             raise Fail(
                 "not_found", "PROGRAM_NOT_FOUND", f"there is no program {self.program!r}", target=self.program
             )
-        workspace = tempfile.mkdtemp(prefix="operable-probe-")
+        workspace = os.path.realpath(tempfile.mkdtemp(prefix="operable-probe-"))
         try:
             with self._place(binary, workspace) as place:
                 yield from self._all(os.path.abspath(binary), place, workspace)

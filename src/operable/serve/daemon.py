@@ -4,12 +4,13 @@
 <state>/serve/token           the token of this user's programs
 """
 
+import asyncio
 import contextlib
 import functools
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import msgspec
 
@@ -86,6 +87,42 @@ def _unwritable(path: str, error: OSError) -> Fail:
     return Fail("io", "STATE_UNWRITABLE", message, target=path, hint=advise(error))
 
 
+class CallersWork:
+    """What is in progress, by the name of its caller, and ends with it: with its token or its session.
+
+    A call may wait for a person for days, and a person who ends a session or takes a token back means all that it asked for.
+    A request that ends its own caller (a logout) goes on: it is the answer. It belongs to one event loop.
+    """
+
+    def __init__(self) -> None:
+        self._open: defaultdict[str, dict[asyncio.Timeout, asyncio.Task[object] | None]] = defaultdict(dict)
+
+    @contextlib.asynccontextmanager
+    async def until_end(self, name: str) -> AsyncIterator[None]:
+        """Cancel the block when its caller ends. Raises Fail authn/CALLER_ENDED then."""
+        limit = asyncio.timeout(None)
+        try:
+            async with limit:
+                self._open[name][limit] = asyncio.current_task()
+                yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            message = "the token was taken back, or its session has ended; what it had begun was ended"
+            raise Fail("authn", "CALLER_ENDED", message) from None
+        finally:
+            self._open[name].pop(limit, None)
+            if not self._open[name]:
+                del self._open[name]
+
+    def end(self, name: str) -> None:
+        """End all that this caller has in progress, but the request that asks for that."""
+        loop, current = asyncio.get_running_loop(), asyncio.current_task()
+        for limit, task in tuple(self._open.get(name, {}).items()):
+            if task is not current:
+                limit.reschedule(loop.time())
+
+
 class Daemon:
     """The state of one daemon, shared by its routes. It belongs to one event loop."""
 
@@ -95,12 +132,13 @@ class Daemon:
         self.url = url
         self.started_at = time.time()
         self.sessions = SessionRegistry(url=url)
+        self.work = CallersWork()
         self.gate = CallGate()
         self.tokens = TokenStore(folder)
         self.codes = LoginCodes()
         self.feeds = Feeds()
         self.approvals = ApprovalInbox(self.sessions)
-        self.gateway = McpGateway(self.sessions, self.gate)
+        self.gateway = McpGateway(self.sessions, self.gate, self.calling)
         self.attention = AttentionLog(os.path.join(folder, "attention"), self.sessions, self.approvals)
         self.hooks = Hooks(hooks, folder, url)
         self.answers: Counter[tuple[str, int]] = Counter()  # by operation and status
@@ -113,6 +151,7 @@ class Daemon:
             if each.problem is not None:
                 log.warning("the session %s was not resumed: %s", each.id, each.problem.message)
         self.sessions.on_change = self._session_changed
+        self.sessions.on_end = self.end_work
         self.attention.on_session = lambda view: self.feeds.renew(view.id)
         self.attention.on_approval = self.hooks.notify
         self.hooks.start()
@@ -172,6 +211,16 @@ class Daemon:
 
     # --- limits
 
+    @contextlib.asynccontextmanager
+    async def calling(self, name: str) -> AsyncIterator[None]:
+        """One more request of a token, which ends with it. Raises Fail TOO_MANY_REQUESTS, authn/CALLER_ENDED."""
+        self.enter(name)
+        try:
+            async with self.work.until_end(name):
+                yield
+        finally:
+            self.leave(name)
+
     def enter(self, name: str) -> None:
         """One more request of a token. Raises Fail rate_limited/TOO_MANY_REQUESTS."""
         if self._in_progress[name] >= MOST_IN_PROGRESS:
@@ -194,8 +243,13 @@ class Daemon:
     def revoke(self, name: str) -> None:
         """Take a token back, and end what it reads. Raises Fail not_found/NO_SUCH_TOKEN."""
         self.tokens.revoke(name)
+        self.end_work(name)
+
+    def end_work(self, name: str) -> None:
+        """End what a caller follows and has begun: it is not one any more."""
         for place in tuple(self._streams.get(name, ())):
             place.end()
+        self.work.end(name)
 
     def require_stream(self, name: str) -> None:
         """Raises Fail rate_limited/TOO_MANY_READERS."""

@@ -14,6 +14,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -54,6 +55,7 @@ class ClientAccess(NamedTuple):
     toolbox: Toolbox
     caller: CallerId
     may_ask: bool = True
+    place: Callable[[], AbstractAsyncContextManager[None]] = nullcontext  # of one call; it may end it
 
 
 FindAccess = Callable[[Any], Awaitable[ClientAccess]]
@@ -149,7 +151,8 @@ class _Handlers:
             else:
                 on_ask = partial(self._elicited, ctx, call)
         calling = toolbox.call(tool, call, progress=ctx.session.report_progress, on_ask=on_ask, answer=answer)
-        result = await _cancelled_once(calling)
+        async with access.place():
+            result = await _cancelled_once(calling)
         uri = toolbox.results.keep(result.spool) if result.spool is not None else None
         return self._answer(structured(result, uri), uri, is_error=not result.ok)
 

@@ -11,10 +11,13 @@ The SDK is loaded with the first request. Its tasks live in one task of ours, fr
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
@@ -24,6 +27,7 @@ from operable.gate.call_gate import CallGate
 from operable.kernel.errors import Fail
 from operable.serve.catalog import Operable, recent_catalog
 from operable.serve.http.access.tokens import SESSION, HttpIdentity
+from operable.serve.http.sse import StreamPlace
 from operable.serve.mcp_tools import Results, Toolbox
 from operable.serve.session.registry import SessionRegistry
 from operable.serve.session.tools import ToolCaller
@@ -38,20 +42,28 @@ _SESSIONS = 200  # of the protocol
 _STARTING = 30.0
 IDENTITY = "operable.identity"  # in the scope of a request
 
+FindPlace = Callable[[str], AbstractAsyncContextManager[None]]
+"""Of a token by its name: a place for one of its calls, in which the call ends with the token."""
+
 
 class McpGateway:
     """The MCP server of one daemon. It belongs to the daemon's event loop."""
 
-    def __init__(self, sessions: SessionRegistry, gate: CallGate) -> None:
-        self._sessions, self._gate = sessions, gate
+    def __init__(self, sessions: SessionRegistry, gate: CallGate, calling: FindPlace) -> None:
+        self._sessions, self._gate, self._calling = sessions, gate, calling
         self._kept: OrderedDict[HttpIdentity, tuple[Sequence[Operable], Toolbox]] = OrderedDict()
         self._manager: StreamableHTTPSessionManager | None = None
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Event | None = None
         self._is_over = asyncio.Event()
 
-    async def answer(self, identity: HttpIdentity, body: bytes) -> Response:
-        """The answer to a request, which is written by the SDK. Raises Fail usage/MESSAGE_INVALID."""
+    async def answer(
+        self, identity: HttpIdentity, body: bytes, place: AbstractContextManager[StreamPlace] | None = None
+    ) -> Response:
+        """The answer to a request, which is written by the SDK. Raises Fail usage/MESSAGE_INVALID.
+
+        `place`: it is a stream, and this is its place among those of its token.
+        """
         if body:
             from operable.wire.jsonrpc import MalformedMessage, decode
 
@@ -60,7 +72,7 @@ class McpGateway:
             except MalformedMessage as malformed:
                 message = f"the body is not a message: {malformed.code}"
                 raise Fail("usage", "MESSAGE_INVALID", message) from malformed
-        return _McpAnswer(await self._started(), identity, body)
+        return _McpAnswer(await self._started(), identity, body, place)
 
     def end(self) -> None:
         """End every stream: the daemon is about to end."""
@@ -107,7 +119,8 @@ class McpGateway:
         is_session = identity.kind == SESSION
         caller = CallerId("session" if is_session else "mcp", identity.name)
         toolbox = await self._toolbox(identity, caller)
-        return ClientAccess(toolbox, caller, may_ask=identity.allows("approve") and not is_session)
+        may_ask = identity.allows("approve") and not is_session
+        return ClientAccess(toolbox, caller, may_ask, partial(self._calling, identity.name))
 
     async def _toolbox(self, identity: HttpIdentity, caller: CallerId) -> Toolbox:
         """The tools of a client: as long as the catalog is the same, the same."""
@@ -141,11 +154,39 @@ class McpGateway:
 class _McpAnswer(Response):
     """Lets the SDK answer a request whose body was read already, as the caller that was identified."""
 
-    def __init__(self, manager: StreamableHTTPSessionManager, identity: HttpIdentity, body: bytes) -> None:
+    def __init__(
+        self,
+        manager: StreamableHTTPSessionManager,
+        identity: HttpIdentity,
+        body: bytes,
+        place: AbstractContextManager[StreamPlace] | None,
+    ) -> None:
         super().__init__()
         self._manager, self._identity, self._body = manager, identity, body
+        self._place = place
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if self._place is None:
+            await self._handle(scope, receive, send)
+            return
+        over = asyncio.Event()
+        with self._place as place:
+            place.hold(over.set)
+            handling = asyncio.ensure_future(self._handle(scope, receive, send))
+            ending = asyncio.ensure_future(over.wait())
+            try:
+                await asyncio.wait((handling, ending), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                handling.cancel()
+                ending.cancel()
+                await asyncio.wait((handling, ending))
+        if not handling.cancelled():
+            handling.result()
+            return
+        with contextlib.suppress(RuntimeError):  # the response was whole already
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _handle(self, scope: Any, receive: Any, send: Any) -> None:
         from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
         from mcp.server.auth.provider import AccessToken
 

@@ -238,3 +238,43 @@ def test_the_credential_is_masked_in_all_that_the_session_keeps(tmp_path):
     for name in kept:
         with open(name, "rb") as file:
             assert token.encode() not in file.read(), name
+
+
+def test_a_folder_that_becomes_a_link_after_it_was_judged_starts_nothing_elsewhere(tmp_path):
+    """An agent that works in the folder above can put one there while the session is being started."""
+    inner, outside = tmp_path / "work" / "inner", tmp_path / "outside"
+
+    async def scene():
+        async with registry(tmp_path, manifest={"continuation": TRANSCRIPT}) as sessions:
+            inner.mkdir()
+            outside.mkdir()
+            agent(tmp_path, "lead", delegates_to=["worker"])
+            agent(tmp_path, "worker")
+            sessions.workspaces.register("work", str(tmp_path / "work"))
+            lead = await sessions.spawn(SpawnRequest(agent="lead", ground="work"))
+            wanted = SpawnRequest(agent="worker", ground="ws://workspaces/@me/work/inner")
+            child = await sessions.spawn(wanted, caller=lead.id)
+            await sessions.kill(child.id)
+            find = sessions._starter.find_adapter
+
+            def swapped(name, folder):
+                if inner.is_dir() and not inner.is_symlink():
+                    inner.rmdir()
+                    inner.symlink_to(outside)
+                return find(name, folder)
+
+            sessions._starter.find_adapter = swapped
+            codes = []
+            for start in (
+                lambda: sessions.spawn(wanted, caller=lead.id),
+                lambda: sessions.resume(child.id),
+            ):
+                with pytest.raises(Fail) as problem:
+                    await start()
+                codes.append(problem.value.code)
+            return codes, child.cwd
+
+    codes, cwd = run(scene())
+    assert cwd == str(inner)
+    assert codes == ["WORKSPACE_MOVED", "WORKSPACE_MOVED"]
+    assert [call["cwd"] for call in calls(tmp_path / "bin")] == [str(tmp_path / "work"), str(inner)]

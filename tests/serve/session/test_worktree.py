@@ -118,3 +118,20 @@ def test_what_was_made_for_a_session_that_did_not_start_is_taken_back(tmp_path, 
     Path(tree.path, "new.txt").write_text("of the agent")
     undo_worktree(tree, str(repository))
     assert Path(tree.path, "new.txt").exists()
+
+
+def test_a_link_in_the_commit_is_no_way_out_of_the_worktree(tmp_path, repository):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (repository / "api" / "a.txt").unlink()
+    (repository / "api").rmdir()
+    (repository / "api").symlink_to(outside)
+    git(repository, "add", "--all")
+    git(repository, "commit", "-q", "-m", "a link")
+    (repository / "api").unlink()
+    (repository / "api").mkdir()
+    with pytest.raises(Fail) as refused:
+        make_worktree(str(repository / "api"), str(tmp_path / "trees"), "ses_1", True)
+    assert refused.value.code == "CWD_OUTSIDE_PARENT"
+    assert os.listdir(tmp_path / "trees") == []
+    assert git(repository, "branch", "--list", "operable/*") == ""

@@ -195,16 +195,11 @@ class _Said:
 
 def find_agent(name: str, workspace: str) -> "AgentCliHandle":
     """The agent of this name. Raises Fail if it does not exist, or is not trusted."""
-    from operable.host.agent_cli import define_agent_cli
-    from operable.host.launch.discover import Discovery
-    from operable.host.launch.ledger import Ledger
-    from operable.host.launch.places import Places
+    from operable.host.agent_cli import agent
 
     # One at a time: threads that read their first manifests at once were seen to hang in msgspec, which learns a type once.
     with _READING_MANIFESTS:
-        found = Discovery.default(Ledger(Places.default().ledger), project=workspace).find(name)
-        found.require_trusted()
-        return define_agent_cli(found.path, trusted=True)
+        return agent(name, workspace=workspace)
 
 
 def _rules(task: Mapping[str, Any], policy: "Policy | str | None") -> "Policy":

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from operable.host.launch.places import Places
+from operable.host.start.options import require_real
 from operable.kernel.errors import Fail
 from operable.manifest.blocks import Mount, SandboxBlock
 from operable.proc.command import interpreter
@@ -29,10 +30,10 @@ _QUOTED = re.compile(r"""["']?(/[^\s"'$`;|&<>()]+)["']?""")
 def mounts(
     block: SandboxBlock, workspace: str, *, inside: bool
 ) -> tuple[dict[str, str], dict[str, str], str]:
-    """(read-only, read-write, working directory): place inside -> folder of the host."""
+    """(read-only, read-write, working directory): place inside -> folder of the host. `workspace` is a real path."""
     readable: dict[str, str] = {}
     writable: dict[str, str] = {}
-    workspace = os.path.realpath(workspace)
+    require_real(workspace)
     if not os.path.isdir(workspace):
         raise Fail(
             "not_found", "WORKSPACE_NOT_FOUND", f"the workspace {workspace} does not exist", target=workspace

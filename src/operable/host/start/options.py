@@ -22,6 +22,9 @@ class StartOptions:
     """How a session is to be started; every field may be left out."""
 
     workspace: str = "."
+    is_judged: bool = (
+        False  # the workspace is a real path that was judged: what leads elsewhere by now is refused
+    )
     mode: str | None = None
     model: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -72,9 +75,23 @@ def start_options(options: StartOptions | None, given: Mapping[str, Any]) -> Sta
     return replace(options or StartOptions(), **given)
 
 
+def require_real(workspace: str) -> None:
+    """Raises Fail conflict/WORKSPACE_MOVED if this path, which was real when it was judged, is a way elsewhere by now."""
+    if os.path.realpath(workspace) != workspace:
+        raise Fail(
+            "conflict",
+            "WORKSPACE_MOVED",
+            f"the workspace {workspace} leads elsewhere since it was looked at",
+            target=workspace,
+            hint="it is behind a symbolic link now; name the folder that is meant",
+        )
+
+
 def resolve_options(chosen: StartOptions) -> StartOptions:
     """The options with paths and rules resolved: everything that needs no manifest is checked."""
     workspace = os.path.realpath(chosen.workspace)
+    if chosen.is_judged:
+        require_real(chosen.workspace)
     if not os.path.isdir(workspace):
         # Real agents accept a missing folder silently, and one creates it.
         raise Fail(

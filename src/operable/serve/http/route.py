@@ -81,6 +81,10 @@ class HttpRoute:
     for_sessions: bool = False  # whether a session of an agent may call it, with its own credential
 
     @property
+    def takes_body(self) -> bool:
+        return self.has_raw_body or self.body is not None
+
+    @property
     def tag(self) -> str:
         return self.path.split("/")[1] or "page"
 

@@ -176,7 +176,7 @@ async def call_action(call: RouteCall[CallQuery, CallBody]) -> Any:
         )
 
     if call.query.stream:
-        return _CallStream(call.daemon, call.identity.name, _streamed(run))
+        return _CallStream(call.daemon, call.identity.name, _streamed(call.daemon, call.identity.name, run))
     return await run(_quiet)
 
 
@@ -195,8 +195,10 @@ class _CallStream(StreamingResponse):
             self._daemon.leave(self._name)
 
 
-async def _streamed(run: Callable[[Any], Awaitable[CallResult]]) -> AsyncIterator[bytes]:
-    """Progress as it comes, then the result or the error. A client that leaves ends the call."""
+async def _streamed(
+    daemon: Daemon, name: str, run: Callable[[Any], Awaitable[CallResult]]
+) -> AsyncIterator[bytes]:
+    """Progress as it comes, then the result or the error. A client that leaves ends the call, and so does its end."""
     from operable.serve.http.errors import answer_of
 
     waiting: asyncio.Queue[bytes] = asyncio.Queue(100)
@@ -205,7 +207,11 @@ async def _streamed(run: Callable[[Any], Awaitable[CallResult]]) -> AsyncIterato
         if not waiting.full():  # a report that no client reads in time is not worth waiting for
             waiting.put_nowait(message("progress", {"progress": done, "total": total, "message": text}))
 
-    task = asyncio.ensure_future(run(progress))
+    async def until_end() -> CallResult:
+        async with daemon.work.until_end(name):
+            return await run(progress)
+
+    task = asyncio.ensure_future(until_end())
     try:
         while not task.done():
             getting = asyncio.ensure_future(waiting.get())

@@ -25,7 +25,11 @@ async def exchange(call: RouteCall[NoQuery, bytes]) -> Response:
     ):  # a page of this site must not reach it through a browser that has logged in
         message = "MCP takes a token as a bearer, not the login of a browser"
         raise Fail("authz", "MCP_NEEDS_TOKEN", message)
-    return await call.daemon.gateway.answer(call.identity, call.body or b"")
+    daemon, name = call.daemon, call.identity.name
+    if call.scope["method"] != "GET":
+        return await daemon.gateway.answer(call.identity, call.body or b"")
+    daemon.require_stream(name)
+    return await daemon.gateway.answer(call.identity, b"", daemon.stream(name))
 
 
 ROUTES = (

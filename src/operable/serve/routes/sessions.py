@@ -104,16 +104,9 @@ async def list_sessions(call: RouteCall[SessionsQuery, None]) -> SessionList:
         q=query.q,
         limit=query.limit,
         cursor=query.cursor,
+        caller=call.identity.name if call.identity.kind == SESSION else None,
     )
-    found = page.sessions
-    if call.identity.kind == SESSION:
-        below = _ids(sessions.tree(call.identity.name))
-        found = [view for view in found if view.id in below]
-    return SessionList(found, page.next_cursor)
-
-
-def _ids(tree: SessionTree) -> set[str]:
-    return {tree.id}.union(*map(_ids, tree.children))
+    return SessionList(page.sessions, page.next_cursor)
 
 
 async def spawn(call: RouteCall[NoQuery, SpawnRequest]) -> SessionView:

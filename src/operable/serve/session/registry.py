@@ -99,8 +99,15 @@ class SessionRegistry:
         self.homes = Registry(state)
         self.workspaces = workspaces or Workspaces()
         self.on_change: Callable[[str], object] = lambda _session_id: None
+        self.on_end: Callable[[str], object] = lambda _session_id: None  # its credential counts no longer
         self._starter = SessionStarter(
-            self.homes, self.workspaces, policy, find_adapter, here or os.getcwd(), url
+            self.homes,
+            self.workspaces,
+            policy,
+            find_adapter,
+            here or os.getcwd(),
+            url,
+            on_end=self._credential_ended,
         )
         self._at_most = at_most
         self._max_depth, self._max_children = max_depth, max_children
@@ -109,6 +116,9 @@ class SessionRegistry:
         self._glances = Glances()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._ended = 0
+
+    def _credential_ended(self, session_id: str) -> None:
+        self.on_end(session_id)
 
     # --- making
 
@@ -124,6 +134,9 @@ class SessionRegistry:
             require(self.delegator(parent), request.agent, starts.known_agents())
         with self._place_for(caller or ""):
             live = self._admit(await self._starter.spawn(request, parent))
+        if caller is not None and caller not in self._live:
+            await live.session.kill()
+            raise Fail("conflict", "SESSION_ENDED", "the session that asked for it has ended", target=caller)
         if request.prompt is not None:
             await self.prompt(live.session.id, request.prompt)
         return self._view(live.session.home, warnings=live.ground.warnings)
@@ -230,14 +243,19 @@ class SessionRegistry:
         q: str = "",
         limit: int = PAGE,
         cursor: str | None = None,
+        caller: str | None = None,
     ) -> SessionListing:
-        """Sessions, newest first. `status` is a status or a state; `q` are words that name, agent, folder or line have."""
+        """Sessions, newest first. `status` is a status or a state; `q` are words that name, agent, folder or line have.
+        `caller`: only those that this session reaches.
+        """
         words = q.lower().split()
         found: list[SessionView] = []
         limit = max(1, min(limit, PAGE_LIMIT))
         known = self.workspaces.list()
         for home in self.homes.sessions():
             if cursor is not None and f"{home.meta.started_at} {home.meta.id}" >= cursor:
+                continue
+            if caller is not None and not self.is_reachable(caller, home.meta.id):
                 continue
             view = self._view(home, known)
             if not matches(view, workspace=workspace, status=status, words=words):
@@ -336,10 +354,22 @@ class SessionRegistry:
             if home.meta.status in ALIVE:
                 self._live_here(home.meta.id)  # raises: it is another process's
             return
-        children = [
-            each for each in self._live.values() if each.session.home.meta.parent_session_id == home.meta.id
-        ]
-        await asyncio.gather(live.session.kill(), *(self.kill(child.session.id) for child in children))
+        # Whole, also where the session that asks for it is the one that ends, and its request with it.
+        task = asyncio.get_running_loop().create_task(self._kill_tree(live))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        await asyncio.shield(task)
+
+    async def _kill_tree(self, live: LiveSession) -> None:
+        await asyncio.gather(live.session.kill(), *map(self._kill_tree, self._children(live)))
+        await asyncio.gather(*map(self._kill_tree, self._children(live)))  # that began meanwhile
+
+    def _children(self, live: LiveSession) -> "tuple[LiveSession, ...]":
+        return tuple(
+            each
+            for each in self._live.values()
+            if each.session.home.meta.parent_session_id == live.session.id
+        )
 
     async def forget(
         self, session_id: str, *, worktree: Literal["clean", "keep", "discard"] = "clean"

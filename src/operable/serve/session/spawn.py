@@ -21,10 +21,8 @@ import msgspec
 from operable.gate.policy.pattern import ASK
 from operable.gate.policy.policy_file import load_policy, load_tables
 from operable.gate.policy.rules import Policy
-from operable.host.agent_cli import AgentCliHandle, define_agent_cli
-from operable.host.launch.discover import Discovery
-from operable.host.launch.ledger import Ledger
-from operable.host.launch.places import Places, user_agents
+from operable.host.agent_cli import AgentCliHandle, agent
+from operable.host.launch.places import user_agents
 from operable.host.start.choices import limits_of
 from operable.host.start.options import StartOptions
 from operable.host.start.placement import NONE, choose_sandbox, is_unconfined, kept_home, sandbox_of
@@ -77,10 +75,7 @@ class SpawnRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 def find_adapter(name: str, workspace: str) -> AgentCliHandle:
     """The trusted manifest of this name, as `operable agent prompt` finds it."""
-    places = Places.default()
-    found = Discovery.default(Ledger(places.ledger), project=workspace).find(name)
-    found.require_trusted()
-    return define_agent_cli(found.path, trusted=True)
+    return agent(name, workspace=workspace)
 
 
 def known_agents() -> list[str]:

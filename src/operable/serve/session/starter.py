@@ -61,6 +61,7 @@ class SessionStarter:
     url: str = ""
     tokens: dict[str, str] = field(default_factory=dict)
     _bounds: dict[str, SessionBounds] = field(default_factory=dict)
+    on_end: Callable[[str], object] = lambda _session_id: None
 
     @property
     def _worktrees(self) -> str:
@@ -172,7 +173,8 @@ class SessionStarter:
         token, hashed = starts.new_token()
         env = {starts.TOKEN_VARIABLE: token, **({starts.URL_VARIABLE: self.url} if self.url else {})}
         options = starts.with_patience(handle, starts.with_home(handle, options))
-        options = replace(options, session_id=session_id, env=env)
+        # The ground was judged by its real path; an agent may put a link there meanwhile.
+        options = replace(options, session_id=session_id, env=env, is_judged=True)
         # An agent may call before its handshake ends.
         rules = options.policy if isinstance(options.policy, Policy) else Policy()
         self._bounds[session_id] = SessionBounds(rules, starts.is_confined(handle, options))
@@ -187,8 +189,10 @@ class SessionStarter:
         )
 
     def forget(self, token_hash: str) -> None:
-        """The session has ended: nothing is called with its credential any more."""
-        self._bounds.pop(self.tokens.pop(token_hash, ""), None)
+        """The session has ended: nothing is called with its credential any more, and what it called ends."""
+        session_id = self.tokens.pop(token_hash, "")
+        self._bounds.pop(session_id, None)
+        self.on_end(session_id)
 
     def bounds_of(self, session_id: str) -> SessionBounds:
         """Raises Fail conflict/SESSION_ENDED if no session of this process has this id."""

@@ -155,11 +155,9 @@ async def _prompt(registry: SessionRegistry, caller: ToolCaller, given: AgentPro
 
 
 async def _list(registry: SessionRegistry, caller: ToolCaller, given: AgentSessionsList) -> dict[str, Any]:
-    views = registry.list(limit=PAGE_LIMIT).sessions
+    views = registry.list(limit=PAGE_LIMIT, caller=caller.session_id).sessions
     if given.only_alive:
         views = [view for view in views if view.status in ALIVE]
-    if caller.session_id is not None:
-        views = [view for view in views if registry.is_reachable(caller.session_id, view.id)]
     return {"sessions": [_plain(view) for view in views]}
 
 

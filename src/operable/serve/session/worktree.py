@@ -80,8 +80,14 @@ def make_worktree(folder: str, root: str, session_id: str, branch: bool | str) -
     prefix = inside.text.splitlines()[1:]
     path = os.path.join(make_private(root), session_id)
     git.ask(["worktree", "add", "-b", name, "--", path, "HEAD"])
-    below = prefix[0].strip("/") if prefix else ""
-    return Worktree(path, name, os.path.join(path, below) if below else path, git.filters)
+    cwd = os.path.realpath(os.path.join(path, prefix[0].strip("/") if prefix else ""))
+    real = os.path.realpath(path)
+    tree = Worktree(path, name, cwd, git.filters)
+    if os.path.commonpath([cwd, real]) != real or not os.path.isdir(cwd):
+        undo_worktree(tree, folder)
+        message = f"{folder} is not a folder of the commit that the worktree begins with"
+        raise Fail("authz", "CWD_OUTSIDE_PARENT", message, target=folder, aip_code="cwd_outside_parent")
+    return tree
 
 
 def undo_worktree(tree: Worktree, folder: str) -> None:

@@ -75,14 +75,16 @@ class AgentTurnAdapter:
         self, action: Action, arguments: Mapping[str, Any], *, confirmed: Confirmation, progress: Progress
     ) -> Result:
         del action, confirmed, progress
-        from operable.host.agent_cli import define_agent_cli
+        from operable.host.agent_cli import agent
         from operable.host.arm import Message
         from operable.host.start.options import StartOptions
 
-        agent = define_agent_cli(self._path, trusted=True)
+        handle = agent(
+            self._path, workspace=self._workspace
+        )  # as it is now: a server lives longer than a listing
         options = StartOptions(self._workspace, policy=_session_policy(), label=f"call of {self._name}")
         texts, problem = [], None
-        async with await agent.start(options) as session:
+        async with await handle.start(options) as session:
             turn = session.send(Message(arguments["prompt"]), timeout=arguments.get("timeout", _TIMEOUT))
             async for event in turn:
                 if isinstance(event, TextDelta):
