@@ -152,3 +152,37 @@ def test_the_digest_is_of_paths_modes_and_contents(package):
     (package / "THE.md").rename(package / "OTHER.md")
 
     assert len({before, mode, digest(files(str(package)))}) == 3
+
+
+def test_what_no_digest_covers_does_not_come_with_an_archive(package, tmp_path):
+    expected = files(str(package))
+    (package / ".git").mkdir()
+    (package / ".git" / "config").write_text("[core]\n\tfsmonitor = ./evil\n")
+    with fetched(str(packed(package, tmp_path / "folder.tar.gz")), None, "THE.md") as found:
+        assert not os.path.lexists(os.path.join(found.folder, ".git"))
+        assert files(found.folder) == expected
+    (package / ".git" / "config").unlink()
+    (package / ".git").rmdir()
+    (package / ".git").write_text("gitdir: /elsewhere\n")
+    with fetched(str(packed(package, tmp_path / "file.tar.gz")), None, "THE.md") as found:
+        assert not os.path.lexists(os.path.join(found.folder, ".git"))
+
+
+@pytest.mark.parametrize("kind", [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE])
+def test_a_description_in_an_archive_is_not_read_into_memory_whatever_its_size(tmp_path, kind):
+    place = tmp_path / "package.tar"
+    member = tarfile.TarInfo("long")
+    member.type, member.size = kind, 1 << 40
+    place.write_bytes(member.tobuf(tarfile.GNU_FORMAT) + bytes(10_240))
+    assert refusal(str(place)).code == "PACKAGE_ARCHIVE_BROKEN"
+
+
+def test_an_archive_of_folders_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(fetch_module, "_ENTRIES", 10)
+    place = tmp_path / "package.tar"
+    with tarfile.open(place, "w") as archive:
+        for number in range(20):
+            member = tarfile.TarInfo(f"folder{number}")
+            member.type = tarfile.DIRTYPE
+            archive.addfile(member)
+    assert refusal(str(place)).code == "PACKAGE_TOO_LARGE"

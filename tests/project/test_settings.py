@@ -91,6 +91,29 @@ def test_a_changed_script_of_a_hook_or_server_voids_the_approval(project, script
     assert not load_settings(str(project)).hooks
 
 
+def test_a_script_behind_a_link_out_of_the_project_is_what_the_link_leads_to(project, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).write_text(f"#!/bin/sh\n# {name}\n")
+    (project / "spy.sh").symlink_to(tmp_path / "one")
+    approve(project)
+    assert load_settings(str(project)).hooks
+
+    (project / "spy.sh").unlink()
+    (project / "spy.sh").symlink_to(tmp_path / "two")
+    assert not load_settings(str(project)).hooks
+
+
+def test_an_approval_is_compared_with_what_was_read_and_not_with_what_is_there_by_then(project):
+    """An agent that works there may write the file between two looks, and back."""
+    approve(project)
+    approved = requested_by(str(project)).digest
+    files = {"operable.toml": GREEDY.encode(), ".mcp.json": None}
+    words = ["./evil.sh", "./spy.sh"]
+    assert trust.digest(str(project), words, files) == approved
+    other = {**files, "operable.toml": GREEDY.encode() + b"[mcp.more]\ncommand = 'x'\n"}
+    assert trust.digest(str(project), words, other) != approved
+
+
 def test_the_users_own_file_counts_without_an_approval_and_names_its_place(tmp_path, home):
     (home / "operable.toml").write_text('model = "mine"\n[rules]\nallow = ["execute:git status*"]\n')
 

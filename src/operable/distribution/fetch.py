@@ -15,13 +15,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO
 
-from operable.distribution.folder import BYTECODE, BYTES, FILES, too_large, walk
+from operable.distribution.folder import BYTECODE, BYTES, FILES, LEFT_OUT, too_large, walk
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.kernel.redact import redact_url
 
 _GIT_TIMEOUT = 300.0
 _CHUNK = 1 << 20
+_ENTRIES = 2 * FILES  # of an archive, its folders included
+_DESCRIPTION = 64 * 1024  # bytes of a long name or of further facts about an entry
+_DESCRIPTIONS = (
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+)
 _REMOTE = re.compile(r"(git\+|https?://|ssh://|file://|[\w.-]+@[\w.-]+:)", re.ASCII)
 _REVISION = re.compile(r"[A-Za-z0-9][\w./+-]{0,199}", re.ASCII)
 _ENVIRONMENT = {
@@ -86,9 +95,18 @@ def _top(folder: str, marker: str, source: str) -> str:
     inner = os.path.join(folder, names[0]) if len(names) == 1 else folder
     for place in (folder, inner):
         if os.path.isfile(os.path.join(place, marker)):
+            for each in LEFT_OUT:  # no digest, signature or consent is about it, so it does not come
+                _drop(os.path.join(place, each))
             return place
     shown = redact_url(source)
     raise Fail("validation", "PACKAGE_WITHOUT_MANIFEST", f"{shown} has no {marker} at its top", target=shown)
+
+
+def _drop(path: str) -> None:
+    if os.path.isdir(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
 
 
 def _copy(source: str, target: str) -> None:
@@ -112,8 +130,10 @@ def _unpack(archive: str, target: str) -> None:
                     with contents.open(entry) as file:
                         room.write(entry.filename, file, executable=bool(mode & stat.S_IXUSR))
             return
-        with tarfile.open(archive, "r:*") as found:
-            for member in found:
+        with tarfile.open(archive, "r:*", tarinfo=_Member) as found:
+            for number, member in enumerate(found):
+                if number > _ENTRIES:
+                    raise too_large(member.name[:200])
                 if member.isdir() or member.type in (tarfile.XGLTYPE, tarfile.XHDTYPE):
                     continue
                 inner = found.extractfile(member) if member.isreg() else None
@@ -132,6 +152,17 @@ def _unpack(archive: str, target: str) -> None:
     ) as problem:
         message = f"the archive cannot be unpacked: {problem}"
         raise Fail("validation", "PACKAGE_ARCHIVE_BROKEN", message, target=archive) from problem
+
+
+class _Member(tarfile.TarInfo):
+    """One entry of a tar file. What only describes the next one is read into memory whole, so it has a limit."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "_Member":
+        found = super().frombuf(buf, encoding, errors)
+        if found.type in _DESCRIPTIONS and found.size > _DESCRIPTION:
+            raise tarfile.ReadError(f"a name or a description in it has {found.size} bytes")
+        return found
 
 
 class _Room:

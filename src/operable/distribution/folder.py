@@ -21,7 +21,7 @@ SIGNATURE = "PACKAGE.sig"
 # As much as an approval of an application takes (`app.content`).
 FILES = 20_000
 BYTES = 512 * 1024 * 1024
-_LEFT_OUT = (".git",)
+LEFT_OUT = (".git",)
 # Made anew wherever Python runs, and what is in it would run in the place of a source: it neither comes nor counts.
 BYTECODE = "__pycache__"
 # So many names of files are shown for each kind of difference.
@@ -48,7 +48,7 @@ def files(folder: str, without: Sequence[str] = ()) -> dict[str, str]:
 
 def walk(folder: str, without: Sequence[str] = ()) -> Iterator[tuple[str, os.stat_result]]:
     """Every file by its path inside; Fail for what is not one."""
-    skipped = {os.path.normpath(each) for each in (*without, *_LEFT_OUT)}
+    skipped = {os.path.normpath(each) for each in (*without, *LEFT_OUT)}
     for parent, folders, names in os.walk(folder):
         below = os.path.relpath(parent, folder)
         inside = [os.path.normpath(os.path.join(below, each)) for each in folders]

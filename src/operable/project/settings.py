@@ -127,7 +127,7 @@ def requested_by(folder: str) -> ProjectRequest:
     words = [*(word for hook in (file.hook if file else ()) for word in hook.command)]
     for server in (*servers.values(), *(file.mcp.values() if file else ())):
         words += [server.command or "", *server.args]
-    current = trust.digest(folder, words)
+    current = trust.digest(folder, words, {places.NAME: data, places.SERVERS: more})
     return ProjectRequest(folder, file, servers, current, trust.standing(folder, current))
 
 

@@ -6,7 +6,7 @@ and servers name: a changed script is another hook. What such a script reads or 
 
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from operable.kernel.errors import Fail
@@ -20,13 +20,19 @@ def consents() -> ConsentFile:
     return ConsentFile("projects", "approvals.json")
 
 
-def digest(folder: str, words: Iterable[str]) -> str:
-    """Of what the project asks for; `words` are those of the commands that it names."""
+def digest(folder: str, words: Iterable[str], read: Mapping[str, bytes | None]) -> str:
+    """Of what the project asks for; `words` are those of the commands that it names.
+
+    `read` has the files that were read to know that: what counts is what was read, whatever they contain by now.
+    """
     whole = hashlib.sha256()
     named = [name for word in words if (name := _below(folder, word)) is not None]
-    for name in sorted({places.NAME, places.SERVERS, *named}):
+    for name in sorted({*read, *named}):
         try:
-            data = places.read(os.path.join(folder, name), folder, _SCRIPT_LIMIT)
+            # A script is what a link leads to, also out of the project: that is what runs.
+            data = (
+                read[name] if name in read else places.read(os.path.join(folder, name), limit=_SCRIPT_LIMIT)
+            )
         except (OSError, ValueError) as error:
             message = f"{name} cannot be approved: {error}"
             raise Fail("config", "SETTINGS_INVALID", message, target=os.path.join(folder, name)) from error

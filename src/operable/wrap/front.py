@@ -28,9 +28,13 @@ _SHIM = """\
 import sys
 
 sys.path[:0] = [path for path in {path!r} if path not in sys.path]
+from operable.state.paths import policy_path
 from operable.wrap.front import shim_main
 
-shim_main({words})
+admit = None
+if policy_path() is not None:
+    from operable.cli.gate.command_line import admit_wrapped as admit
+shim_main({words}, admit=admit)
 """
 
 
@@ -40,7 +44,15 @@ def main(
     """Run one command line of a wrapped tool and end the process. `admit` raises Fail if it must not run."""
     tool = _loaded(name, words)
     tool.invocation = f"operable wrap {name}"
-    meant = understood(tool, _with_default(tool, words))
+    _run(tool, words, understood(tool, _with_default(tool, words)), admit)
+
+
+def _run(
+    tool: WrappedTool,
+    words: list[str],
+    meant: list[str],
+    admit: Callable[[WrappedTool, list[str]], None] | None,
+) -> NoReturn:
     if admit is not None:
         try:
             admit(tool, meant)
@@ -49,7 +61,9 @@ def main(
     tool.main(meant)
 
 
-def shim_main(name: str, folder: str | None = None) -> NoReturn:
+def shim_main(
+    name: str, folder: str | None = None, admit: Callable[[WrappedTool, list[str]], None] | None = None
+) -> NoReturn:
     """The same for a shim, which takes nothing for granted: an unknown command is refused, as any tool does.
 
     `folder` is where the wrapper is, if it does not come with the package.
@@ -60,7 +74,7 @@ def shim_main(name: str, folder: str | None = None) -> NoReturn:
     called = os.path.basename(sys.argv[0])
     # A file may have any name; a name that is not one word cannot be in a line that a user repeats.
     tool.invocation = called if called.isprintable() and called.split() == [called] else f"{name}-aoi"
-    tool.main(understood(tool, sys.argv[1:]))
+    _run(tool, sys.argv[1:], understood(tool, sys.argv[1:]), admit)
 
 
 def _loaded(name: str, words: list[str], folder: str | None = None) -> WrappedTool:

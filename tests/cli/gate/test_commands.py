@@ -1,6 +1,9 @@
 """The gate at the command line: rules are shown and tried, questions are listed and answered, calls are judged and recorded."""
 
 import asyncio
+import os
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -328,3 +331,42 @@ def test_a_question_of_an_agent_is_answered_with_one_of_its_options(home, monkey
     decision = asyncio.run(asyncio.wait_for(scene(), LIMIT))
 
     assert (decision.allowed, decision.option_id) == (True, "b")
+
+
+def test_every_command_that_runs_a_tool_passes_the_gate(home, tmp_path):
+    """A rule about a tool is about it in a pipeline, while it is recorded, and through a shim also."""
+    home.rules('deny = ["tool/made", "tool/made/*", "wrap/git/push"]')
+    free, denied = tmp_path / "free", tmp_path / "denied"
+    free.mkdir()
+    denied.mkdir()
+    fine = tool(free, HITS)
+    mark = tmp_path / "ran"
+    made_tool = denied / "made"
+    made_tool.write_text(f"#!{sys.executable}\nopen({str(mark)!r}, 'w').close()\n")
+    made_tool.chmod(0o755)
+    cassette = tmp_path / "kept.cassette"
+    for words in (
+        ("pipe", "--", fine, ":::", str(made_tool), "get"),
+        ("pipe", "--", str(made_tool), "get", ":::", fine),
+        ("record", "--to", str(cassette), "--", str(made_tool), "get"),
+    ):
+        assert home(words[0], *words[1:]).error["code"] == "CALL_DENIED", words
+    shim = tmp_path / "git-aoi"
+    shim.write_text(home("wrap", "shim", "git").results[0]["program"])
+    shim.chmod(0o755)
+    done = subprocess.run(
+        [shim, "push"],
+        env={**os.environ, **home.env},
+        cwd=home.work,
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert done.returncode == 77, done
+    assert not mark.exists()
+    assert not cassette.exists()
+    assert home("pipe", "--", fine, ":::", fine).exit_code == 0
+    assert home("record", "--to", str(cassette), "--", fine).exit_code == 0
+    actions = [record["action"] for record in home.records()]
+    counts = [actions.count(f"call.{each}") for each in ("denied", "started", "ended")]
+    assert counts == [4, 4, 4]  # the first stage of the first pipeline was admitted, and did not run

@@ -18,7 +18,11 @@ from operable.tool import Options
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import ExitStack
+    from types import TracebackType
+    from typing import Self
 
+    from operable.gate.call_gate import CallAdmission
     from operable.proc.tree.orphans import Adoption
     from operable.run import CallOptions
     from operable.tool import Relay
@@ -57,6 +61,44 @@ def adoption() -> Adoption:
     from operable.proc.tree.orphans import Adoption
 
     return Adoption(wanted=cli.own_process)
+
+
+class Gated:
+    """The calls of tools at the gate, all of them before the first one runs; free without a policy file.
+
+    Raises Fail at its begin if a rule, or the person who is asked, refuses one.
+    """
+
+    def __init__(self, relay: Relay, *calls: Sequence[str]) -> None:
+        self._relay, self._calls = relay, calls
+        self._admissions: list[CallAdmission] = []
+        self._stack: ExitStack | None = None
+
+    def __enter__(self) -> Self:
+        from operable.state.paths import policy_path
+
+        if policy_path() is None:
+            return self
+        from contextlib import ExitStack
+
+        from operable.cli.gate.command_line import admitted
+
+        with ExitStack() as stack:
+            for tool, *words in self._calls:
+                self._admissions.append(stack.enter_context(admitted("tool", tool, words, relay=self._relay)))
+            self._stack = stack.pop_all()
+        return self
+
+    def end(self, *codes: str) -> None:
+        """How each of them ended: the codes of their verdicts."""
+        for admission, code in zip(self._admissions, codes, strict=False):
+            admission.close(code)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._stack is not None:
+            self._stack.__exit__(kind, problem, trace)
 
 
 def call_options(relay: Relay, tools: Sequence[str], judged: ToolOptions) -> CallOptions:

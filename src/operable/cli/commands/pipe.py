@@ -44,20 +44,16 @@ def pipe(
     env: give the tools this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not be on a command line
     """
     from operable.cli.call.relay import pass_on
-    from operable.cli.call.words import adoption, call_options
+    from operable.cli.call.words import Gated, adoption, call_options
     from operable.run import pipe as piped
 
     stages = split(words, separator)
     tools = [stage[0] for stage in stages]
-    with adoption() as looked_after:
+    with Gated(relay, *stages) as gate, adoption() as looked_after:
         options = call_options(relay, tools, judged)
-        pass_on(
-            piped(stages, **options),
-            relay,
-            tools,
-            looked_after,
-            judged.env,
-        )
+        running = piped(stages, **options)
+        pass_on(running, relay, tools, looked_after, judged.env)
+        gate.end(*(stage.verdict.code for stage in running.stages))
     return []  # the verdicts have been reported, in their place
 
 

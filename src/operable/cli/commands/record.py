@@ -40,20 +40,16 @@ def record(
     redact: redact the output also; arguments and diagnostics always are
     """
     from operable.cli.call.relay import pass_on
-    from operable.cli.call.words import adoption, call_options, check_target
+    from operable.cli.call.words import Gated, adoption, call_options, check_target
     from operable.run import record as recorded
 
     check_target(to, force=force)
-    with adoption() as looked_after:
+    with Gated(relay, [tool, *arguments]) as gate, adoption() as looked_after:
         options = call_options(relay, [tool], judged)
         relay.conclude(cassette=to)
-        pass_on(
-            recorded([tool, *arguments], to, redact=redact, **options),
-            relay,
-            [tool],
-            looked_after,
-            judged.env,
-        )
+        running = recorded([tool, *arguments], to, redact=redact, **options)
+        pass_on(running, relay, [tool], looked_after, judged.env)
+        gate.end(running.verdict.code)
 
 
 COMMAND = record

@@ -38,25 +38,15 @@ def run(
     tool: the program to call
     arguments: its arguments; --output jsonl is added when they choose no output
     """
-    from contextlib import ExitStack
-
     from operable.cli.call.relay import pass_on
-    from operable.cli.call.words import adoption, call_options
+    from operable.cli.call.words import Gated, adoption, call_options
     from operable.run import call
-    from operable.state.paths import policy_path
 
-    with ExitStack() as stack:
-        admission = None
-        if policy_path() is not None:
-            from operable.cli.gate.command_line import admitted
-
-            admission = stack.enter_context(admitted("tool", tool, arguments, relay=relay))
-        looked_after = stack.enter_context(adoption())
+    with Gated(relay, [tool, *arguments]) as gate, adoption() as looked_after:
         options = call_options(relay, [tool], judged)
         running = call([tool, *arguments], **options)
         pass_on(running, relay, [tool], looked_after, judged.env)
-        if admission is not None:
-            admission.close(running.verdict.code)
+        gate.end(running.verdict.code)
 
 
 COMMAND = run
