@@ -113,6 +113,15 @@ def over_http(machine, kind, monkeypatch):
     return answer.status == 200
 
 
+def over_json_rpc(machine, kind, monkeypatch):
+    params = {"call": TABLE["things"][kind], "arguments": THINGS[kind][1]}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "operable.call", "params": params}
+    done = operable(
+        "rpc", input=json.dumps(asked).encode(), env=machine.world.env, cwd=machine.world.project, output=None
+    )
+    return json.loads(done.stdout.splitlines()[-1])["result"]["ok"]
+
+
 def by_the_built_in_agent(machine, kind, monkeypatch):
     for name, value in machine.world.env.items():
         monkeypatch.setenv(name, value)
@@ -158,6 +167,7 @@ SIDES = {
     "person": at_command_line,
     "mcp": over_mcp,
     "http": over_http,
+    "rpc": over_json_rpc,
     "flow": by_a_task,
     "agent": by_the_built_in_agent,
     "program": in_a_program,

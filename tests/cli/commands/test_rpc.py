@@ -254,3 +254,42 @@ def test_a_fault_is_answered_also_when_nobody_reads_stderr(tmp_path):
         os.close(writing)
 
     assert json.loads(done.stdout.splitlines()[1])["error"]["message"] == "Internal error"
+
+
+def call(name, **arguments):
+    return request("operable.call", {"call": name, "arguments": arguments})
+
+
+def test_a_command_of_the_catalog_is_called_as_the_rules_say(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPERABLE_HOME", str(tmp_path))
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "policy.toml").write_text('[[caller]]\nmatch = "rpc:*"\ndeny = ["wrap/find/*"]\n')
+
+    *_, done = talk(call("wrap/df/filesystems", limit=1))
+    *_, denied = talk(call("wrap/find/files", limit=1))
+
+    assert (done["result"]["ok"], done["result"]["code"]) == (True, "OK")
+    assert [each["type"] for each in done["result"]["entries"]] == ["filesystem"]
+    (error,) = denied["result"]["errors"]
+    assert (denied["result"]["ok"], denied["result"]["code"]) == (False, "CALL_DENIED")
+    assert "rpc:" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [
+        ({}, "call is required"),
+        ({"call": 1}, "KIND/NAME/COMMAND"),
+        ({"call": "df"}, "KIND/NAME/COMMAND"),
+        ({"call": "wrap/df/filesystems", "arguments": []}, "arguments must be an object"),
+        ({"call": "wrap/df/filesystems", "arguments": {"limit": "x"}}, "limit must be of type integer"),
+        ({"call": "wrap/df/nothing"}, "df has no such command"),
+        ({"call": "wrap/nothing/at-all"}, "there is no such wrap"),
+        ({"call": "nothing/df/filesystems"}, "nothing"),
+    ],
+)
+def test_a_call_that_cannot_be_meant_is_an_error(params, said):
+    *_, answer = talk(request("operable.call", params))
+
+    assert answer["error"]["code"] == -32602
+    assert said in answer["error"]["message"]

@@ -34,7 +34,8 @@ def rpc(
 ) -> Iterator[RpcAnswer]:
     """Serve workflow manifests over JSON-RPC on stdin and stdout.
 
-    What a request asks for is done: apply, import, registry.add and registry.remove change things.
+    What a request asks for is done: apply, import, registry.add and registry.remove change things. operable.call calls a
+    command of the catalog, if the rules and a person allow it.
 
     db: the scheduler's database, for requests that name none
     home: where manifests, approvals and the audit are kept
@@ -43,6 +44,7 @@ def rpc(
     compat: answer in the shapes of the newest peer where they differ from the draft's
     request_timeout: seconds for one slow request
     """
+    from operable.cli.flow.catalog_method import METHODS
     from operable.cli.flow.input import addressed
     from operable.cli.flow.rpc import answers, defaults_of, require_timeout, serve
 
@@ -52,9 +54,9 @@ def rpc(
             db=db, home=home, prefix=scheduler_prefix, program=scheduler_bin, compat=compat
         )
     if context.machine:
-        yield from answers(defaults)
+        yield from answers(defaults, METHODS)
     else:
-        serve(defaults, request_timeout)
+        serve(defaults, request_timeout, METHODS)
 
 
 COMMAND = rpc

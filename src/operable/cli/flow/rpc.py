@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from operable.cli.flow.events import RpcAnswer
 from operable.flow.operation import Defaults, current_folder
-from operable.flow.rpc.protocol import REQUEST_LIMIT, answer_to, too_long
+from operable.flow.rpc.protocol import NO_METHODS, REQUEST_LIMIT, Methods, answer_to, too_long
 from operable.flow.rpc.server import RpcServer, report
 from operable.kernel.errors import EX_SIGPIPE, Fail
 from operable.tool.process import complain, input_descriptor
@@ -38,7 +38,7 @@ def defaults_of(
     )
 
 
-def serve(defaults: Defaults, timeout: float) -> None:
+def serve(defaults: Defaults, timeout: float, more: Methods = NO_METHODS) -> None:
     """The protocol itself, until the input ends; the process ends here, so nothing follows the last answer.
 
     The server keeps the two ends for itself: what a library prints goes to stderr, and a program that a method starts
@@ -55,7 +55,7 @@ def serve(defaults: Defaults, timeout: float) -> None:
         stdin = os.dup(0)
         os.dup2(nothing, 0)
     os.dup2(nothing if sys.__stderr__ is None else _STDERR, 1)
-    status = RpcServer(defaults, stdin=stdin, stdout=stdout, timeout=timeout).serve()
+    status = RpcServer(defaults, stdin=stdin, stdout=stdout, timeout=timeout, more=more).serve()
     if sys.stderr is not None:
         sys.stderr.flush()
     os._exit(status)
@@ -68,22 +68,22 @@ def require_timeout(seconds: float) -> None:
         raise Fail("usage", "INVALID_VALUE", message, target="--request-timeout")
 
 
-def answers(defaults: Defaults) -> Iterator[RpcAnswer]:
+def answers(defaults: Defaults, more: Methods = NO_METHODS) -> Iterator[RpcAnswer]:
     """Requests of the input, one after the other."""
     lines = SkippingSplitter(REQUEST_LIMIT)
     descriptor = input_descriptor()
     while chunk := os.read(descriptor, _CHUNK):
         for line in lines.feed(chunk):
-            yield from _answered(line, defaults)
+            yield from _answered(line, defaults, more)
     if rest := lines.eof():
-        yield from _answered(rest, defaults)
+        yield from _answered(rest, defaults, more)
 
 
-def _answered(line: bytes | LineTooLong, defaults: Defaults) -> Iterator[RpcAnswer]:
+def _answered(line: bytes | LineTooLong, defaults: Defaults, more: Methods) -> Iterator[RpcAnswer]:
     answer = None
     if isinstance(line, LineTooLong):
         answer = too_long(line.limit)
     elif line and not line.isspace():
-        answer = answer_to(line, defaults, report)
+        answer = answer_to(line, defaults, report, more)
     if answer is not None:
         yield RpcAnswer(answer=json.loads(answer))

@@ -11,7 +11,8 @@ decides what an answer says.
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -75,17 +76,22 @@ def encode(value: Any) -> bytes:
         return text.encode() + b"\n"
 
 
-def accept(line: bytes) -> RpcJob | bytes | None:
+Methods = Mapping[str, Operation]
+"""Methods that a server has beside those of the catalogue, by their whole names."""
+NO_METHODS: Methods = MappingProxyType({})
+
+
+def accept(line: bytes, more: Methods = NO_METHODS) -> RpcJob | bytes | None:
     """A job to run, an answer that is already certain, or None for what is never answered."""
     try:
         plain = _PLAIN.decode(line)
-        return RpcJob(method(plain.method), {}, plain.id, silent=False)
+        return RpcJob(more.get(plain.method) or method(plain.method), {}, plain.id, silent=False)
     except (msgspec.MsgspecError, ValueError, RecursionError, FlowError):
         pass  # the exact way says what is wrong
-    return _accept_exactly(line)
+    return _accept_exactly(line, more)
 
 
-def _accept_exactly(line: bytes) -> RpcJob | bytes | None:
+def _accept_exactly(line: bytes, more: Methods = NO_METHODS) -> RpcJob | bytes | None:
     try:
         request = parse(line.decode("utf-8"))
     except (ValueError, RecursionError) as problem:
@@ -108,7 +114,7 @@ def _accept_exactly(line: bytes) -> RpcJob | bytes | None:
     if params is not None and not isinstance(params, dict):
         return None if silent else _failure(request_id, INVALID_PARAMS, "Params must be an object", _ARGUMENT)
     try:
-        found = method(name)
+        found = more.get(name) or method(name)
     except FlowError as problem:
         return None if silent else encode(error_response(request_id, rpc_error(problem)))
     return RpcJob(found, params or {}, request_id, silent=silent)
@@ -140,9 +146,14 @@ def perform(job: RpcJob, defaults: Defaults, report: Callable[[BaseException], N
     return None if job.silent else line
 
 
-def answer_to(line: bytes, defaults: Defaults, report: Callable[[BaseException], None]) -> bytes | None:
+def answer_to(
+    line: bytes,
+    defaults: Defaults,
+    report: Callable[[BaseException], None],
+    more: Methods = NO_METHODS,
+) -> bytes | None:
     """Both steps at once, for those who wait."""
-    accepted = accept(line)
+    accepted = accept(line, more)
     return perform(accepted, defaults, report) if isinstance(accepted, RpcJob) else accepted
 
 

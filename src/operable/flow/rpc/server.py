@@ -22,8 +22,10 @@ from operable.flow.errors import FlowError
 from operable.flow.operation import Defaults
 from operable.flow.rpc.protocol import (
     APPLICATION,
+    NO_METHODS,
     READY,
     REQUEST_LIMIT,
+    Methods,
     RpcJob,
     accept,
     encode,
@@ -59,8 +61,9 @@ class RpcServer:
         stdout: int = 1,
         limit: int = REQUEST_LIMIT,
         timeout: float = REQUEST_TIMEOUT,
+        more: Methods = NO_METHODS,
     ) -> None:
-        self._defaults = defaults
+        self._defaults, self._more = defaults, more
         self._stdin, self._stdout = stdin, stdout
         self._limit, self.timeout = limit, timeout
         self._writing = threading.Lock()
@@ -103,7 +106,7 @@ class RpcServer:
         if len(line) > INLINE_LIMIT:
             self._beside(self._readers, self._take_large, line, len(line))
             return
-        accepted = accept(line)
+        accepted = accept(line, self._more)
         if not isinstance(accepted, RpcJob):
             self._answer(accepted)
         elif accepted.operation.slow:
@@ -114,7 +117,7 @@ class RpcServer:
 
     def _take_large(self, line: bytes) -> None:
         """In a worker: reading a large request takes longer than others may wait."""
-        accepted = accept(line)
+        accepted = accept(line, self._more)
         if not isinstance(accepted, RpcJob):
             self._answer(accepted)
             return

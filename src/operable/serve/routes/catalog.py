@@ -1,6 +1,7 @@
 """The catalog: everything operable on this machine, and calls of it, under the gate."""
 
 import asyncio
+import functools
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from types import MappingProxyType
@@ -10,11 +11,11 @@ import msgspec
 from starlette.responses import StreamingResponse
 
 from operable.kernel.errors import Fail
-from operable.offer.action import Action, check_arguments
+from operable.offer.action import Action
 from operable.offer.aoi import AoiAdapter
-from operable.offer.gate_call import call_gated, gated_call
-from operable.offer.words import PLAN, described
+from operable.offer.words import PLAN
 from operable.serve.catalog import Operable, recent_catalog
+from operable.serve.catalog_call import CallResult, catalog_call, find_operable
 from operable.serve.daemon import Daemon
 from operable.serve.http.access.tokens import SESSION
 from operable.serve.http.caller import caller_id
@@ -83,18 +84,6 @@ class CallBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     dry_run: bool = False
 
 
-class CallResult(msgspec.Struct, frozen=True):
-    """What a call gave. `code` is its verdict; `truncated`: there is more than is here."""
-
-    ok: bool
-    code: str
-    entries: list[Any]
-    summary: dict[str, Any]
-    warnings: list[Any]
-    errors: list[Any]
-    truncated: bool
-
-
 async def list_catalog(call: RouteCall[CatalogQuery, None]) -> CatalogList:
     words = call.query.q.lower().split()
     found = [_view(each) for each in await recent_catalog(call.query.kind)]
@@ -133,51 +122,21 @@ def _start_schema(call: RouteCall[NoQuery, None], operable: Operable) -> dict[st
 
 async def call_action(call: RouteCall[CallQuery, CallBody]) -> Any:
     operable = await _find(call.path["kind"], call.path["name"])
-    action = next((each for each in operable.actions if each.name == call.path["action"]), None)
-    adapter = operable.adapter
-    if action is None:
-        raise Fail(
-            "not_found",
-            "NO_SUCH_ACTION",
-            f"{operable.name} has no such command",
-            target=call.path["action"][:100],
-        )
-    if operable.kind == "agent" and call.identity.kind == SESSION:
+    is_session = call.identity.kind == SESSION
+    if operable.kind == "agent" and is_session:
         raise denied("a session starts agents with POST /sessions/agent, as its AGENT.md says", operable.name)
-    if adapter is None:
-        why = operable.problem or operable.health
-        raise Fail(
-            "conflict", "NOT_CALLABLE", f"{operable.name} cannot be called: {why}", target=operable.name
-        )
-    arguments = {**call.body.arguments, **({PLAN: True} if call.body.dry_run else {})}
-    action, schema = await described(adapter, action, operable.actions)
-    check_arguments(f"{operable.name} {action.name}", schema, arguments)
-    gated = gated_call(
+    made = await catalog_call(
+        operable,
+        call.path["action"],
+        {**call.body.arguments, **({PLAN: True} if call.body.dry_run else {})},
         caller_id(call.identity),
-        kind=operable.kind,
-        name=operable.name,
-        action=action,
-        adapter=adapter,
-        arguments=arguments,
         workspace=os.getcwd(),
-        bounds=call.daemon.sessions.bounds(call.identity.name) if call.identity.kind == SESSION else None,
+        bounds=call.daemon.sessions.bounds(call.identity.name) if is_session else None,
     )
-
-    async def run(progress: Callable[[float, float | None, str | None], Awaitable[None]]) -> CallResult:
-        result = await call_gated(call.daemon.gate, gated, action, adapter, progress=progress)
-        return CallResult(
-            result.ok,
-            result.code,
-            result.entries,
-            result.summary,
-            result.warnings,
-            result.errors,
-            result.truncated,
-        )
-
     if call.query.stream:
+        run = functools.partial(made.run, call.daemon.gate)
         return _CallStream(call.daemon, call.identity.name, _streamed(call.daemon, call.identity.name, run))
-    return await run(_quiet)
+    return await made.run(call.daemon.gate, _quiet)
 
 
 class _CallStream(StreamingResponse):
@@ -237,12 +196,7 @@ async def _quiet(_done: float, _total: float | None, _text: str | None) -> None:
 async def _find(kind: str, name: str) -> Operable:
     if kind not in ("tool", "wrap", "app", "agent", "flow", "mcp"):
         raise Fail("not_found", "NO_SUCH_OPERABLE", "there is no such kind of things", target=kind[:40])
-    for each in await recent_catalog(kind):
-        if each.name == name:
-            return each
-    raise Fail(
-        "not_found", "NO_SUCH_OPERABLE", f"there is no such {kind}", target=name[:100], hint="GET /catalog"
-    )
+    return find_operable(await recent_catalog(kind), kind, name)
 
 
 def _view(
