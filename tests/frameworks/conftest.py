@@ -1,3 +1,8 @@
+"""What the tests of the frameworks share.
+
+Each test imports its framework when it runs: all of them take 2.6 s of a processor, and every worker collects all tests.
+"""
+
 from typing import Any
 
 import pytest

@@ -4,17 +4,7 @@ import asyncio
 import json
 
 import pytest
-from claude_agent_sdk import (
-    AssistantMessage,
-    ClaudeAgentOptions,
-    ResultMessage,
-    ToolResultBlock,
-    UserMessage,
-    create_sdk_mcp_server,
-    query,
-)
 
-from operable.frameworks.claude_agent import claude_agent_tools
 from operable.serve import Toolset
 from tests.agents.install import BIN, missing
 from tests.agents.loopback import environment
@@ -26,6 +16,17 @@ pytestmark = [pytest.mark.skipif(absent is not None, reason=str(absent)), pytest
 
 def asked(world, models, script, *wanted, **options):
     """What the tools gave, and the answer of the agent."""
+    from claude_agent_sdk import (
+        AssistantMessage,
+        ClaudeAgentOptions,
+        ResultMessage,
+        ToolResultBlock,
+        UserMessage,
+        create_sdk_mcp_server,
+        query,
+    )
+
+    from operable.frameworks.claude_agent import claude_agent_tools
 
     async def run():
         async with asyncio.timeout(LIMIT), Toolset(*wanted, **options) as tools:

@@ -4,17 +4,19 @@ import asyncio
 import json
 
 import pytest
-from langchain_openai import ChatOpenAI
-from langgraph.prebuilt import create_react_agent
-from pydantic import SecretStr
 
-from operable.frameworks.langchain import langchain_tools
 from operable.serve import Toolset
 
 pytestmark = pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
 
 
 def agent_of(tools, models):
+    from langchain_openai import ChatOpenAI
+    from langgraph.prebuilt import create_react_agent
+    from pydantic import SecretStr
+
+    from operable.frameworks.langchain import langchain_tools
+
     model = ChatOpenAI(model="gpt-5.5", base_url=f"{models.url}/v1", api_key=SecretStr("none"), max_retries=0)
     return create_react_agent(model, langchain_tools(tools))
 

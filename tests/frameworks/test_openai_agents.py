@@ -3,14 +3,15 @@
 import asyncio
 import json
 
-from agents import Agent, OpenAIResponsesModel, RunConfig, Runner
-from openai import AsyncOpenAI
-
-from operable.frameworks.openai_agents import openai_agents_tools
 from operable.serve import Toolset
 
 
 def asked(models, script, *wanted, **options):
+    from agents import Agent, OpenAIResponsesModel, RunConfig, Runner
+    from openai import AsyncOpenAI
+
+    from operable.frameworks.openai_agents import openai_agents_tools
+
     async def run():
         client = AsyncOpenAI(base_url=f"{models.url}/v1", api_key="none", max_retries=0)
         async with Toolset(*wanted, **options) as tools, client:

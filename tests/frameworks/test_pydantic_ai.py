@@ -3,16 +3,16 @@
 import asyncio
 import json
 
-from pydantic_ai import Agent
-from pydantic_ai.messages import ToolReturnPart
-from pydantic_ai.models.openai import OpenAIChatModel
-from pydantic_ai.providers.openai import OpenAIProvider
-
-from operable.frameworks.pydantic_ai import pydantic_ai_tools
 from operable.serve import Toolset
 
 
 def asked(models, script, *wanted, **options):
+    from pydantic_ai import Agent
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    from operable.frameworks.pydantic_ai import pydantic_ai_tools
+
     model = OpenAIChatModel("gpt-5.5", provider=OpenAIProvider(base_url=f"{models.url}/v1", api_key="none"))
 
     async def run():
@@ -23,13 +23,17 @@ def asked(models, script, *wanted, **options):
 
 
 def parts(result, kind):
-    return [part for message in result.all_messages() for part in message.parts if isinstance(part, kind)]
+    """Those of a class of `pydantic_ai.messages`, by its name."""
+    from pydantic_ai import messages
+
+    wanted = getattr(messages, kind)
+    return [part for message in result.all_messages() for part in message.parts if isinstance(part, wanted)]
 
 
 def test_a_model_calls_a_tool(world, models):
     result = asked(models, "read", "tool/bench", "app/todo/list")
 
-    (part,) = parts(result, ToolReturnPart)
+    (part,) = parts(result, "ToolReturnPart")
     assert [entry["text"] for entry in part.content["entries"]] == ["x", "x"]
     assert (part.metadata.ok, part.metadata.code) == (True, "OK")
     assert result.output == "Two rows."
@@ -38,7 +42,7 @@ def test_a_model_calls_a_tool(world, models):
 def test_arguments_that_do_not_fit_are_corrected(world, models):
     result = asked(models, "corrected", "tool/bench/rows")
 
-    wrong, right = parts(result, ToolReturnPart)
+    wrong, right = parts(result, "ToolReturnPart")
     assert (wrong.outcome, json.loads(wrong.content)["code"]) == ("retried", "INVALID_ARGUMENTS")
     assert (right.outcome, right.content["ok"]) == ("success", True)
 
@@ -47,7 +51,7 @@ def test_what_a_rule_denies_is_not_run_and_not_tried_again(world, models):
     world.rules('deny = ["tool/bench/wipe"]')
     result = asked(models, "wipe", "tool/bench/wipe", allow_destructive=True)
 
-    (part,) = parts(result, ToolReturnPart)
+    (part,) = parts(result, "ToolReturnPart")
     assert (part.outcome, json.loads(part.content)["code"]) == ("failed", "CALL_DENIED")
     assert result.output == "It was refused."
     assert not world.wiped.exists()
