@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests import bytecode, needs, skips
+from tests import bytecode, needs, renewal, skips
 from tests.cost import CostLog
 from tests.order import dealt
 from tests.weight import asked_seconds, is_heavy
@@ -140,7 +140,11 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Name every skipped test with its reason: nothing is skipped silently."""
+    """Name every skipped test with its reason: nothing is skipped silently; and what the next run would do in full again."""
+    if old := renewal.lines(terminalreporter.getreports("passed")):
+        terminalreporter.section("linted in full; keep the verdicts, and the next run does less")
+        for line in old:
+            terminalreporter.write_line(line)
     by_reason = defaultdict(list)
     for report in terminalreporter.getreports("skipped"):
         by_reason[_reason(report)].append(report.nodeid)

@@ -56,6 +56,18 @@ def test_a_skip_for_an_unknown_reason_fails_a_strict_run(tmp_path, reason, stric
     assert ("tests/skips.py does not have the reason 'nobody knows why'" in done.stdout) is bool(status)
 
 
+def test_what_was_done_in_full_is_named_with_the_command_that_keeps_it(tmp_path):
+    path = tmp_path / "test_it.py"
+    path.write_text(
+        "def test_a(record_property): record_property('renewal', 'wrapper old: keep it')\ndef test_b(): pass\n"
+    )
+
+    done = ran("-p", "tests.conftest", str(path))
+
+    assert done.returncode == 0, done.stdout
+    assert "\nwrapper old: keep it\n" in done.stdout
+
+
 def test_reasons_are_known_by_how_they_begin():
     assert unknown(["shown in the documentation, not run: it serves", "no bwrap here", "no bwrap here"]) == [
         "no bwrap here"

@@ -67,10 +67,15 @@ def _verbs(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.rglob("*.py")) if not path.name.startswith("_"))
 
 
+def changed(before: Mapping[str, Verdict], now: Mapping[str, str]) -> set[str]:
+    """The commands that are new, or that are not what they were when they were linted last."""
+    return {name for name in now if name not in before or before[name].digest != now[name]}
+
+
 def chosen(before: Mapping[str, Verdict], now: Mapping[str, str]) -> tuple[str, ...]:
     """The commands to lint. One that is gone is not; one without a verb is what the SDK adds, and is a group with its like."""
     known = {name: verdict for name, verdict in before.items() if name in now or not verdict.digest}
-    found = {name for name in now if name not in known or known[name].digest != now[name]}
+    found = changed(before, now)
     groups: dict[str, dict[str, Verdict]] = {}
     for name, verdict in known.items():
         groups.setdefault(name.partition(" ")[0] if " " in name else "", {})[name] = verdict

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from operable.lint.engine import LintOptions, Report, lint
+from tests import renewal
 from tests.lint import own
 from tests.lint.recorded import Keeper
 from tests.needs import missing
@@ -43,15 +44,19 @@ def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_alone")
-def test_our_own_commands_pass_everything_that_applies(pytestconfig):
+def test_our_own_commands_pass_everything_that_applies(pytestconfig, record_property):
     whole = pytestconfig.getoption("--live")
     chosen = () if whole else own.chosen(own.kept(), own.digests())
+    keeps = pytestconfig.getoption("--keep-verdicts")
+    if not keeps and (changed := own.changed(own.kept(), own.digests())):
+        again = "./dev test tests/lint/test_own_tools.py -k own_commands --keep-verdicts"
+        record_property(renewal.PROPERTY, f"commands {', '.join(sorted(changed))}: {again}")
 
     report = lint(str(BIN / "operable"), LintOptions(profile=str(own.PROFILE), commands=chosen))
 
     assert failures(report) == []
     assert set(own.digests()) <= set(report.commands) if whole else set(report.commands) == set(chosen)
-    if pytestconfig.getoption("--keep-verdicts"):
+    if keeps:
         own.keep(report)
 
 

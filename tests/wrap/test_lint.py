@@ -23,6 +23,7 @@ import pytest
 from operable.wrap.doctor import binary, version
 from operable.wrap.places import folder_of
 from operable.wrap.plan.cache import plan_of
+from tests import renewal
 from tools.wrapper_lint import (
     SERVERS,
     WRAPPERS,
@@ -121,13 +122,17 @@ def test_a_parser_that_only_says_it_differently_is_the_same(tmp_path):
 @pytest.mark.timeout(1800)
 @pytest.mark.needs("bwrap", "nsenter")
 @pytest.mark.parametrize("name", [pytest.param(name, marks=_BESIDE.get(name, ())) for name in wrappers()])
-def test_the_linter_says_what_is_kept(name, monkeypatch, request):
+def test_the_linter_says_what_is_kept(name, monkeypatch, request, record_property):
     monkeypatch.setenv("PATH", PATH)
     skip_unless_known(name)
 
     renewed = request.config.getoption("--keep-verdicts")
     whole = renewed or request.config.getoption("--live") or name in WHOLE or changed(name)
     command = most_told(name)
+    if changed(name) and not renewed:
+        record_property(
+            renewal.PROPERTY, f"wrapper {name}: ./dev test tests/wrap/test_lint.py -k {name} --keep-verdicts"
+        )
     found = both(name, () if whole else [command])
     if renewed:
         keep(name, found)
