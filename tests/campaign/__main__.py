@@ -102,9 +102,13 @@ def _round(store: Store, how: str, disk: str, chance: random.Random, counts: Cou
             stack.enter_context(condition(how, disk, store.locks()))
         if how == "plain" and (counts["rounds plain"] == 1 or chance.random() < 0.5):
             _await_progress(store)
-        for pid in writers:
-            time.sleep(chance.uniform(0, store.span))  # the random point at which it is killed
-            _kill(pid, chance.choice(SIGNALS), counts)
+        try:
+            while writers:
+                time.sleep(chance.uniform(0, store.span))  # the random point at which it is killed
+                _kill(writers.pop(0), chance.choice(SIGNALS), counts)
+        finally:
+            for pid in writers:  # of a round that ends with a violation
+                os.killpg(pid, signal.SIGKILL)
 
 
 def _await_progress(store: Store) -> None:
@@ -141,6 +145,7 @@ def _kill(pid: int, how: signal.Signals, counts: Counter[str]) -> None:
 def _write(store: Store, how: str, number: int, seed: int) -> None:
     """Never returns."""
     os.setpgid(0, 0)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # below nohup it is ignored
     spoil(how, seed)
     chance = random.Random(seed)
     try:

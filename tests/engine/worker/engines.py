@@ -67,8 +67,8 @@ class Engine:
         return done.error
 
     @contextmanager
-    def worker(self, *words: str) -> Iterator["WorkerProcess"]:
-        with running("engine", "start", *words, env=self.environment, cwd=self.folder) as started:
+    def worker(self, *words: str, folder: Path | None = None) -> Iterator["WorkerProcess"]:
+        with running("engine", "start", *words, env=self.environment, cwd=folder or self.folder) as started:
             started.event("engine_worker_started")
             yield WorkerProcess(started.process)
 

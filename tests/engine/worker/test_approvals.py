@@ -1,5 +1,6 @@
 """What a person said yes to is what runs: files, approvers, signatures, and silence."""
 
+import json
 import shlex
 import subprocess
 from pathlib import Path
@@ -60,6 +61,30 @@ def test_a_yes_is_for_the_files_as_they_were_when_the_run_asked(tmp_path: Path) 
     assert reason is not None
     assert "changed since approval" in reason
     assert "changed.sh" in reason
+
+
+def test_a_yes_is_for_the_folder_and_the_variables_of_the_worker_that_asked(tmp_path: Path) -> None:
+    """Another worker, or the same one started elsewhere, would run another thing than the question was about."""
+    manual = {"policy": "manual"}
+    (tmp_path / "elsewhere").mkdir()
+    names = ("same", "moved")
+    engine = Engine(tmp_path, *(task(name, "touch", f"{name}.done", approval=manual) for name in names))
+    runs = {name: engine.trigger(name) for name in names}
+    with engine.worker():
+        until(lambda: all(_folder(engine, run) == str(tmp_path) for run in runs.values()))
+        engine.call("approve", runs["same"])
+        assert engine.wait_for(runs["same"], "succeeded", "failed") == "succeeded"
+    engine.call("approve", runs["moved"])
+    with engine.worker(folder=tmp_path / "elsewhere"):
+        assert engine.wait_for(runs["moved"], "succeeded", "failed") == "failed"
+
+    assert list(tmp_path.rglob("moved.done")) == []
+    assert str(engine.runs(run_id=runs["moved"])[0].reason).endswith(": command.cwd.")
+
+
+def _folder(engine: Engine, run: str) -> object:
+    """The folder that a yes to this run is shown to be about."""
+    return json.loads(engine.planned("approve", run).splitlines()[1]).get("folder")
 
 
 def key_of(folder: Path, name: str) -> tuple[Path, str]:

@@ -587,6 +587,20 @@ def test_a_full_disk_leaves_no_half_of_a_record(scene, monkeypatch):
     assert os.path.getsize(scene.store.path) == size
 
 
+def test_a_lock_that_could_not_be_made_is_not_held(scene, monkeypatch):
+    approval = scene.grant()
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("operable.flow.approve.store.link_new", full)
+    problem = refused(scene.consume)
+    monkeypatch.undo()
+
+    assert problem.message == "the approvals cannot be locked: No space left on device"
+    assert scene.consume()["approval_id"] == approval["approval_id"]
+
+
 def test_what_is_announced_is_announced_before_it_is_used(scene):
     scene.grant()
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
@@ -200,7 +201,30 @@ def test_prompts_name_no_files(tmp_path):
     by = signing_caller(tmp_path)
     selected = select(manifest(prompt_task("a", prompt="read flow.json")), "a")
 
-    assert content_of(selected, bind(selected, by), by) == {}
+    assert content_of(selected, bind(selected, by), by) == {by.cwd: "folder"}
+
+
+@requirement("agentcli:approvals:binding")
+@pytest.mark.parametrize("how", ["prompt", "contract"])
+def test_an_approval_is_for_the_folder_that_the_task_is_run_in(tmp_path, how):
+    """An agent works there, and relative paths of a contract are meant from there, wherever the program runs."""
+    by, elsewhere = signing_caller(tmp_path), tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    asked = {
+        "prompt": prompt_task("a", prompt="remove what is here", approval=MANUAL),
+        "contract": shell_task(
+            shell={"program": "true", "cwd": str(elsewhere)},
+            approval=MANUAL,
+            contract={"allowed_paths": ["out", str(elsewhere)]},
+        ),
+    }
+    value = manifest(asked[how])
+    approve(by, value)
+
+    problem = refused(value, "a", replace(by, cwd=str(tmp_path)))
+
+    assert problem.flow_code == "approval_required"
+    assert str(tmp_path) in problem.details["changed"]
 
 
 SCOPED = manifest(

@@ -101,7 +101,7 @@ def test_long_numbers_are_addresses_too(address):
 @pytest.mark.parametrize(
     "address",
     ["https://evil:1.good.example/x", "https://a.b:99999/", "https://[::1/", "https://1.2.3.4.5/", "https://x:y/",
-     "https://09.1/", "https://a^b/", "https://" + "a" * 5000],
+     "https://[::1]x/", "https://[x]/", "https://09.1/", "https://a^b/", "https://" + "a" * 5000],
 )  # fmt: skip
 def test_an_address_that_does_not_parse_may_be_every_address(address):
     assert touches_address("https://other.example/*", address)

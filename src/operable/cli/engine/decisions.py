@@ -221,13 +221,15 @@ def _require_approver(place: EnginePlace, run: Run, approver: str) -> None:
 
 
 def _asked_about(question: Approval | None) -> dict[str, object]:
-    """What a yes is about: the words of an agent, or the digests of the files of a run."""
+    """What a yes is about: the words of an agent, or the digests of the files of a run, and the folder that it runs in."""
     if question is None:
         return {}
     if question.is_of_agent:
         return {"question": question.question}
-    shown = {name: value for name, value in _content(question).items() if name not in ("binding", "signed")}
-    return {"content": shown or None}
+    found = _content(question)
+    shown = {name: value for name, value in found.items() if name not in ("binding", "signed")}
+    command = (found.get("binding") or {}).get("command") or {}
+    return {"content": shown or None} | ({"folder": command["cwd"]} if "cwd" in command else {})
 
 
 def _what_runs(place: EnginePlace, run: Run) -> Json:

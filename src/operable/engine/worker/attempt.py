@@ -114,8 +114,9 @@ def read_files(definition: Definition, manifest: Json, caller: Caller) -> str:
 def _grant(selected: Selected, caller: Caller, approval: Approval) -> str:
     """The answer of the run's question as an approval of this one execution, which the gate uses up.
 
-    It is for the files that the question was about: a file that was changed since is refused by the gate. So is a signature
-    of an approver who is not among the allowed signers, and a missing one where there are some.
+    It is for what the question was about, also if another worker asked: the gate refuses a file that was changed since, and
+    a folder or a variable that is another one on this worker. So it does a signature of an approver who is not among the
+    allowed signers, and a missing one where there are some.
     """
     if approval.signed is not None:
         return _keep_signed(selected, caller, approval, json.loads(approval.signed))
@@ -126,7 +127,7 @@ def _grant(selected: Selected, caller: Caller, approval: Approval) -> str:
     granted = local_approvals.grant(
         caller.approvals,
         selected,
-        bind(selected, caller).binding,
+        asked["binding"],
         content=asked["files"],
         approver=str(approval.decided_by),
         believing=caller.believing(),

@@ -50,7 +50,7 @@ class ApprovalGate:
             return
         self._marks = task_content.marks(it.content())  # before the look that counts
         found = read_content(it.selected, it.bound, it.caller)
-        self._programs = {path for path in found.digests if task_content.is_program(path)}
+        self._programs = task_content.programs(found.digests)
         it.approval_used = local_approvals.consume(
             it.caller.approvals,
             it.selected,

@@ -13,7 +13,11 @@ runners read in their folder unasked (the Makefile of `make`, the package.json o
 The interpreter that `#!` of such a file names is bound too, unless it is one of the system, and so are the packages of
 a module (`-m a.b`).
 
-Not bound, because it is not declared: folders, and what a program or script reads by itself (an import, a sourced script).
+The folder of the caller is bound where the binding does not have it: that of a prompt, whose agent works there, and that
+from which the relative paths of a contract are meant while the program runs elsewhere.
+
+Not bound, because it is not declared: what is in folders, and what a program or script reads by itself (an import, a
+sourced script).
 """
 
 import errno
@@ -60,11 +64,15 @@ _MOST_MATCHES = 10_000
 _MOST_STEPS = 10_000  # of a path through links; the kernel follows 40 of these, each of 4096 characters
 _SCRIPTS = (".sh", ".bash", ".py", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php", ".lua")
 UNREADABLE = "unreadable"
+FOLDER = "folder"
+"""In the place of a digest: this folder, whatever is in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskContent:
-    """`digests` of the files, by absolute path; `unbound` words, as they are written, whose files are not known."""
+    """`digests` of the files, by absolute path (`FOLDER` of a folder); `unbound` words, as they are written, whose files are
+    not known.
+    """
 
     digests: dict[str, str]
     unbound: list[str]
@@ -82,7 +90,15 @@ def task_content(selected: Selected, *, cwd: str, base: str, environment: Mappin
             behind = map(_plain, (*_interpreters(path, cwd, environment), *entry_files(path)))
             new = [each for each in dict.fromkeys(behind) if each not in named]
             named += [each for each in new if os.path.dirname(each) not in _SYSTEM_PROGRAMS]
+    folder = os.path.realpath(base)
+    if selected.task.get("shell") is None or folder != cwd:
+        found[folder] = FOLDER
     return TaskContent(found, list(dict.fromkeys(reading.unbound)))
+
+
+def programs(digests: Mapping[str, str]) -> set[str]:
+    """Those of the bound files that are there to be run."""
+    return {path for path, digest in digests.items() if digest != FOLDER and is_program(path)}
 
 
 def _paths(selected: Selected, reading: "_Reading", base: str) -> Iterator[str]:

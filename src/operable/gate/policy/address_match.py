@@ -49,8 +49,9 @@ def _parts(text: str, form: re.Pattern[str]) -> _Address | None:
     host = host.lower()
     name, colon, port = host.partition(":")
     if host.startswith("["):
-        inside, bracket, port = host.partition("]")
-        name, colon, port = inside + bracket, port[:1], port[1:]
+        inside, bracket, behind = host.partition("]")
+        before, colon, port = behind.partition(":")
+        name = inside + bracket + before  # text in front of the colon belongs to no host
     if colon == ":" and port.isascii() and port.isdigit():
         port = port.lstrip("0") or "0"
     name = name.removesuffix(".") + (colon + port if port else "")
