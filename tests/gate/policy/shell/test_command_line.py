@@ -357,6 +357,15 @@ def test_a_command_is_found_wherever_it_stands_in_the_line(line):
     assert runs(line)
 
 
+@pytest.mark.parametrize(
+    "line",
+    ["cp /bin/rm x", "ln -s /usr/bin/rm x", "install -m 755 /bin/rm x", "mv /bin/rm x", "dd if=/bin/rm of=x",
+     "cp /usr/bin/r? x", "cp -t . /bin/r''m"],
+)  # fmt: skip
+def test_a_program_that_is_given_another_name_counts_as_run(line):
+    assert runs(line)
+
+
 @pytest.mark.parametrize("line", OPEN)
 def test_a_line_that_only_the_shell_can_read_may_run_anything(line):
     assert any(WILD in command for command in commands_in(line))
