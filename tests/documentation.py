@@ -87,9 +87,13 @@ def mistakes(page: list[Block]) -> list[str]:
     return found
 
 
-def run_page(page: list[Block], directory: Path) -> None:
-    """Run the blocks of a page in order; Failure tells the line, the command and what it printed."""
-    environment = _environment(directory)
+def run_page(page: list[Block], directory: Path, installed: Path | None = None) -> None:
+    """Run the blocks of a page in order; Failure tells the line, the command and what it printed.
+
+    `installed` is the interpreter of an environment that has Operable as users install it; otherwise it is this checkout.
+    """
+    environment = _environment(directory, installed)
+    python = str(installed or sys.executable)
     work = directory / "work"
     work.mkdir()
     for block in page:
@@ -102,22 +106,24 @@ def run_page(page: list[Block], directory: Path) -> None:
             script = "".join(_without_dev(line) for line in block.code.splitlines(keepends=True))
             _expect(block, block.code, ["bash", "-euo", "pipefail", "-c", script], work, environment)
         elif block.language == "python":
-            _expect(block, block.code, [sys.executable, "-c", block.code], work, environment)
+            _expect(block, block.code, [python, "-c", block.code], work, environment)
         elif block.language == "console":
             _run_console(block, work, environment)
 
 
-def _environment(directory: Path) -> dict[str, str]:
+def _environment(directory: Path, installed: Path | None) -> dict[str, str]:
     """What a reader has: the project's commands first on PATH, and a home without history.
 
-    The commands that pages call most are forks of a process that has imported them: a start costs more than what it does.
+    In the checkout, the commands that pages call most are forks of a process that has imported them: a start costs more than
+    what it does. An installed Operable is started, and nothing of the checkout is on PATH.
     """
     home = directory / "home"
     home.mkdir()
-    bin = Path(sys.executable).parent
-    folders = [os.path.dirname(forks.stand_in(str(bin / name), program)) for name, program in _FORKED.items()]
+    own = str(Path(sys.executable).parent)
+    others = [each for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if each != own]
+    folders = [str(installed.parent)] if installed else [*_stand_ins(own), own]
     return {
-        "PATH": os.pathsep.join([*folders, str(bin), os.environ.get("PATH", os.defpath)]),
+        "PATH": os.pathsep.join([*folders, *others]),
         "HOME": str(home),
         "OPERABLE_HOME": str(home / "operable"),
         "XDG_CONFIG_HOME": str(home / ".config"),
@@ -128,6 +134,10 @@ def _environment(directory: Path) -> dict[str, str]:
         "TERM": "dumb",
         "COLUMNS": "100",
     }
+
+
+def _stand_ins(folder: str) -> list[str]:
+    return [os.path.dirname(forks.stand_in(f"{folder}/{name}", program)) for name, program in _FORKED.items()]
 
 
 def _without_dev(line: str) -> str:

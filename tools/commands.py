@@ -5,7 +5,8 @@ import sys
 
 from operable.tool import Command, Tool
 from operable.tool.discovery.capabilities import command_capabilities
-from operable.tool.discovery.help_text import command_help, description, parameter_help, tool_help
+from operable.tool.discovery.help_text import command_help, description, parameter_help
+from operable.tool.discovery.overview import tool_help
 from tools.markdown import block, code, paragraph, table
 
 

@@ -52,6 +52,7 @@ VARYING = (
     (re.compile(r"/\S*/(place|home)\b"), r"/\1"),
     (re.compile(re.escape(str(Path(sys.executable).parent))), "/bin"),
     (re.compile(r"\bin \d+ (h|min|s|d)\b"), "in 5 h"),
+    (re.compile(r"\b\d+ (h|min|s|d) ago\b"), "5 h ago"),
     (re.compile(r"\bNEXT +LAST\b"), "NEXT    LAST"),  # as wide as that moment
     (re.compile(r"next \d{4}-\d\d-\d\dT"), "next 2026-01-01T"),
     (re.compile(r"cursor \S+"), "cursor …"),

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from operable.kernel.errors import Fail
-from operable.kernel.extras import EXTRAS, ExtraMissingError, extra_of, installed, require
+from operable.kernel.extras import EXTRAS, ExtraMissingError, extra_of, install_hint, installed, require
 from tests.absent import hide
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
@@ -121,3 +121,18 @@ def test_the_sdk_for_tools_starts_where_nothing_else_is_installed():
     )  # fmt: skip
 
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "receipt, line",
+    [
+        ("uv-receipt.toml", "uv tool install 'operable[engine]'"),
+        ("pipx_metadata.json", "pipx runpip operable install 'operable[engine]'"),
+        ("pyvenv.cfg", "pip install 'operable[engine]'"),
+    ],
+)
+def test_the_hint_is_for_the_program_that_made_the_environment(receipt, line, tmp_path, monkeypatch):
+    (tmp_path / receipt).touch()
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+
+    assert install_hint("engine") == line

@@ -3,9 +3,7 @@
 `python -m tests.package` prints the table of it, with sizes and times; docs/reference/extras.md is made of what it keeps.
 """
 
-import fcntl
 import json
-import os
 import tomllib
 from pathlib import Path
 
@@ -13,29 +11,13 @@ import pytest
 
 from operable.kernel.extras import EXTRAS
 from tests.package import scenes
-from tests.package.environments import Environment, bare, import_check, with_extra
+from tests.package.environments import import_check, with_extra
 from tests.package.matrix import KEPT, judged
 
 # Cloud SDKs are not in the lock: what they bring fights with our own pins (docs/decisions/0019).
 CLOUDS = {"e2b", "modal", "daytona", "blaxel"}
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]
 LOCKED = sorted(set(PROJECT["optional-dependencies"]) - CLOUDS)
-
-
-@pytest.fixture(scope="session")
-def base(tmp_path_factory) -> Environment:
-    """Made once for all workers of a run."""
-    root = tmp_path_factory.getbasetemp()
-    shared = (root.parent if os.environ.get("PYTEST_XDIST_WORKER") else root) / "bare-wheel"
-    shared.mkdir(exist_ok=True)
-    with open(shared / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = shared / "done.json"
-        if not done.exists():
-            made = bare(shared)
-            done.write_text(json.dumps([str(made.python), made.extra, made.packages, made.megabytes]))
-        python, extra, packages, megabytes = json.loads(done.read_text())
-    return Environment(Path(python), extra, tuple(packages), megabytes)
 
 
 @pytest.fixture(scope="module")

@@ -67,7 +67,8 @@ def test_a_wrong_command_line_is_answered_in_the_language_of_the_caller(words, c
     assert (machine.summary["ok"], machine.stderr) == (False, "")
     person = run(*words, output=None)
     assert (person.exit_code, person.stdout) == (64, b"")
-    assert person.stderr.startswith("sample: ")
+    # To begin without a command is not a mistake of a person.
+    assert person.stderr.startswith("sample 1.2.3: " if code == "MISSING_COMMAND" else "sample: ")
 
 
 def test_a_bad_cursor_is_a_validation_error():
@@ -286,7 +287,8 @@ def test_a_person_who_names_no_command_sees_the_commands_and_a_machine_the_error
 
     assert (person.exit_code, person.stdout) == (64, b"")
     first, _, rest = person.stderr.partition("\n")
-    assert first == "sample: sample needs a command"
+    assert first.startswith("sample ")  # its version and summary: to begin so is not a mistake
+    assert "needs a command" not in person.stderr
     assert "Commands:\n" in rest
     assert "  count" in rest
     assert run().error["hint"] == "sample --help"

@@ -30,7 +30,7 @@ tool = Tool(
     schema_version="1.0.0",
     summary="One contract between agents and command lines.",
     commands="operable.cli.commands",
-    start=("catalog", "wrap list", "agent list", "lint", "init app", "flow init", "explain"),
+    start=("catalog", "agent list", "chat", "wrap list", "lint", "flow init", "serve", "explain"),
     # The commands of `operable flow` are made of what these folders declare.
     sources=(f"{_PACKAGE}/flow", f"{_PACKAGE}/flow/operations"),
 )

@@ -76,8 +76,17 @@ class ExtraMissingError(Fail, ModuleNotFoundError):
 
 
 def install_hint(extra: str) -> str:
-    """The line that installs an extra, and any shell takes as it is."""
-    return f"pip install 'operable[{extra}]'" if extra else "pip install operable"
+    """The line that installs an extra where this runs, and any shell takes as it is."""
+    import os
+    import sys
+
+    wanted = f"'operable[{extra}]'" if extra else "operable"
+    # uv and pipx leave a file in the environment that they made; another pip would install into another one.
+    if os.path.exists(f"{sys.prefix}/uv-receipt.toml"):
+        return f"uv tool install {wanted}"
+    if os.path.exists(f"{sys.prefix}/pipx_metadata.json"):
+        return f"pipx runpip operable install {wanted}"
+    return f"pip install {wanted}"
 
 
 def extra_of(module: str) -> str | None:

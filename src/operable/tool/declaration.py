@@ -174,6 +174,18 @@ class Declaration:
             return None
         return self._files.bare(group)
 
+    def about(self, group: str) -> str:
+        """What the commands of a group are for, in a sentence: `ABOUT` of its folder."""
+        if self._files is None or not self._files.has_group(group):
+            return ""
+        return self._files.about(group)
+
+    def sections(self, group: str) -> "dict[str, tuple[str, ...]]":
+        """How the help of a group is divided: `SECTIONS` of its folder, titles with the second words of commands."""
+        if self._files is None or not self._files.has_group(group):
+            return {}
+        return self._files.sections(group)
+
     def built_in_names(self) -> "list[str]":
         """The discovery commands as they are called here: where an author owns the name, `schema` is `aoi-schema`."""
         return [self.called(name) for name in BUILT_IN]
@@ -257,6 +269,12 @@ class CommandFiles:
         """The command that the first word alone stands for: `BARE` of its folder."""
         found: str | None = self._said(group, "BARE")
         return found
+
+    def about(self, group: str) -> str:
+        return self._said(group, "ABOUT") or ""
+
+    def sections(self, group: str) -> "dict[str, tuple[str, ...]]":
+        return self._said(group, "SECTIONS") or {}
 
     def _said(self, group: str, name: str) -> "Any":
         module = f"{self._package}.{group.replace('-', '_')}"

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import pytest
 
 from operable.tool import Change, Command, Event, Input, Stream, Tool
-from operable.tool.discovery.help_text import command_help, description, fitted, parameter_help, tool_help
+from operable.tool.discovery.help_text import command_help, description, fitted, parameter_help
+from operable.tool.discovery.overview import tool_help
 from tests.cli.drive import operable
 from tests.requirement import requirement
 from tests.tool import notebook
@@ -360,7 +361,9 @@ def test_a_word_with_which_commands_begin_has_help(words):
     assert (asked.exit_code, asked.stderr) == (0, "")
     assert asked.stdout.startswith(b"Usage: operable wrap COMMAND ")
     assert b"\n       operable wrap TOOL [COMMAND]" in asked.stdout
-    shown = [line.split()[:2] for line in asked.stdout.decode().splitlines() if line.startswith("  wrap ")]
+    shown = sorted(
+        line.split()[:2] for line in asked.stdout.decode().splitlines() if line.startswith("  wrap ")
+    )
     assert shown == [
         ["wrap", name] for name in ("add", "doctor", "list", "remove", "shim", "show", "update", "verify")
     ]

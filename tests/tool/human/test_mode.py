@@ -4,16 +4,21 @@ import os
 import re
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from operable.tool.human.cells import table_cell
+from operable.tool.human.cells import table_cell, terminal_cell
+from operable.tool.human.plain import PlainScreen
 from tests.requirement import requirement
 from tests.tool.drive import LIMIT, SAMPLE, Outcome, command_line, run, running, terminal
 
 MUTATIONS = Path(__file__).parents[1] / "sample_mutations.py"
 STOPS = Path(__file__).parents[1] / "sample_stops.py"
+NOW = datetime(2026, 11, 19, 20, 1, tzinfo=UTC).timestamp()
 COLOUR = re.compile(r"\x1b\[[0-9;]*3[0-7]")
 
 
@@ -431,10 +436,50 @@ def test_what_follows_running_text_begins_on_a_line_of_its_own(tmp_path):
         (["a, b", "c"], '"a, b", c'),
         ({"files": ["a"]}, '{"files":["a"]}'),
         ([True, None, 2], "true, null, 2"),
-        (True, "True"),
+        (True, "yes"),
+        (False, "no"),
         (None, ""),
         ("a\nb\x1b", "a b·"),
     ],
 )
 def test_a_simple_value_in_a_table_is_no_json(value, shown):
     assert table_cell(value) == shown
+
+
+@pytest.mark.parametrize(
+    "name, value, shown",
+    [
+        ("health", "missing", "! missing"),
+        ("state", "succeeded", "✓ succeeded"),
+        ("ok", False, "✗ no"),
+        ("state", "waiting", "waiting"),  # neither good nor bad
+        ("title", "failed", "failed"),  # not a state: the text of a user
+        ("bytes", 999, "999 B"),
+        ("output_bytes", 14_200, "14.2 kB"),
+        ("size", 999_960, "1.0 MB"),
+        ("lines", 14_200, "14200"),
+        ("at", "2026-11-19T20:00:30.5Z", "29 s ago"),
+        ("at", "2026-11-19T22:00:30+01:00", "in 59 min"),
+        ("at", "2026-11-19T01:00:00Z", "19 h ago"),
+        ("at", "2026-01-02T03:04:05Z", "2026-01-02 05:04"),
+        ("at", "2026-01-02T03:04:05", "2026-01-02T03:04:05"),  # of no zone
+        ("at", "2026-01-02Tomorrow", "2026-01-02Tomorrow"),
+    ],
+)
+def test_a_terminal_shows_what_a_person_reads(name, value, shown, monkeypatch):
+    monkeypatch.setenv("TZ", "Europe/Helsinki")
+    time.tzset()
+    monkeypatch.setattr("operable.tool.human.cells.time", SimpleNamespace(time=lambda: NOW))
+
+    assert terminal_cell(name, value) == shown
+
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_what_goes_into_a_pipe_keeps_the_moment_and_the_number():
+    assert [PlainScreen().cell(name, value) for name, value in (("bytes", 14_200), ("state", "failed"))] == [
+        "14200",
+        "failed",
+    ]
+    assert PlainScreen().cell("at", "2026-01-02T03:04:05Z") == "2026-01-02T03:04:05Z"

@@ -22,6 +22,9 @@ class Agent(Event):
     description: str
     shadowed_by: str | None = None  # the manifest that is meant by this name instead
     problem: str | None = None  # why it cannot be used
+    health: Literal["ok", "missing", "broken", "unapproved"] | None = (
+        None  # as in the catalog: missing is not installed; null if another manifest is meant by its name
+    )
 
 
 class Mode(Record):

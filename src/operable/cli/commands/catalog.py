@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @command(
     cursor=("kind", "name"),
-    columns=("kind", "name", "health", "risk", "auth", "description", "problem", "version"),
+    columns=("kind", "name", "health", "description", "risk", "auth", "version", "problem"),
     examples=["catalog", "catalog notes --kind tool --kind app", "catalog --healthy --output jsonl"],
 )
 def catalog(

@@ -194,7 +194,8 @@ def help_command(tool: Declaration, about: Command | str | None) -> Command:
 
     def help_() -> Iterator[DiscoveryDocument]:
         """Say how to use this."""
-        from operable.tool.discovery.help_text import command_help, group_help, tool_help
+        from operable.tool.discovery.help_text import command_help
+        from operable.tool.discovery.overview import group_help, tool_help
 
         if about is None:
             content = tool_help(tool)

@@ -2,7 +2,7 @@
 
 A docstring line `name: text` with the name of a parameter is the help of that parameter; it may go on over lines that are
 indented deeper. Everything else is the description. The options of a group have their help in the docstring of its class.
-The text is the same everywhere; a terminal gets it `fitted`.
+The text is the same everywhere; a terminal gets it `fitted`. The help of a whole tool, and of a group, is in `overview`.
 """
 
 from __future__ import annotations
@@ -79,74 +79,6 @@ def _parsed(docstring: str | None, names: dict[str, str]) -> tuple[str, dict[str
     return "\n".join(kept).strip(), texts
 
 
-def tool_help(tool: Declaration) -> str:
-    machine = f"--{tool.machine_flags[0]} jsonl"
-    groups = dict.fromkeys(name.partition(" ")[0] for name in tool.names() if " " in name)
-    lines = [
-        f"{tool.name} {tool.version}" + (f": {tool.summary}" if tool.summary else ""),
-        "",
-        f"Usage: {tool.invocation} COMMAND [ARGUMENTS] [OPTIONS]",
-        *(line for group in groups for line in _other_usage(tool, group)),
-        "",
-        "Commands:",
-        *_table(_summaries(tool, tool.names())),
-        "",
-        "Every tool has:",
-        *_table(_summaries(tool, tool.built_in_names())),
-        "",
-        f"{tool.invocation} COMMAND --help says more. Add {machine} to any command for the machine stream.",
-        "--schema, --capabilities and --version are answered without a command.",
-    ]
-    return "\n".join(lines)
-
-
-def overview(tool: Declaration) -> str:
-    """What a person gets who names no command: where to start, and the commands with each group on one line."""
-    names = tool.names()
-    groups = dict.fromkeys(name.partition(" ")[0] for name in names if " " in name)
-    single = [name for name in names if " " not in name]
-    in_groups = [
-        (f"{group} …", ", ".join(name.partition(" ")[2] for name in names if name.startswith(f"{group} ")))
-        for group in groups
-    ]
-    sections = {
-        "Start here:": _summaries(tool, list(tool.start)),
-        "Commands:": _summaries(tool, single),
-        "Groups of commands:": in_groups,
-    }
-    lines = [f"Usage: {tool.invocation} COMMAND [ARGUMENTS] [OPTIONS]"]
-    for title, rows in sections.items():
-        if rows:
-            lines += ["", title, *_table(rows)]
-    return "\n".join(
-        [*lines, "", f"{tool.invocation} COMMAND --help says more, {tool.invocation} --help everything."]
-    )
-
-
-def group_help(tool: Declaration, group: str) -> str:
-    """The commands that begin with this word, as `app list` and `app call` do with `app`."""
-    names = [name for name in tool.names() if name.startswith(f"{group} ")]
-    lines = [
-        f"Usage: {tool.invocation} {group} COMMAND [ARGUMENTS] [OPTIONS]",
-        *_other_usage(tool, group),
-        "",
-        "Commands:",
-        *_table(_summaries(tool, names)),
-        "",
-        f"{tool.invocation} {group} COMMAND --help says more.",
-    ]
-    return "\n".join(lines)
-
-
-def _other_usage(tool: Declaration, group: str) -> list[str]:
-    return [f"       {tool.invocation} {group} {form}" for form in tool.other_forms(group)]
-
-
-def _summaries(tool: Declaration, names: list[str]) -> list[tuple[str, str]]:
-    commands = [tool.find(name) for name in names]
-    return [(command.name, summary(command)) for command in commands if command and not command.hidden]
-
-
 def summary(command: Command) -> str:
     """What a command does, in one line. Its parameters are not read unless the line could be the help of one."""
     first = (command.function.__doc__ or "").strip().partition("\n")[0]
@@ -179,7 +111,7 @@ def command_help(tool: Declaration, command: Command) -> str:
             standard.append((f"--{name} {value}".rstrip(), _with_default(command, name, text)))
     for title, rows in (("Operands", operands), ("Options", options), ("Standard options", standard)):
         if rows:
-            lines += ["", f"{title}:", *_table(rows)]
+            lines += ["", f"{title}:", *rows_of_two(rows)]
     if command.examples:
         lines += ["", "Examples:", *(f"  {tool.invocation} {example}" for example in command.examples)]
     return "\n".join(lines)
@@ -318,7 +250,8 @@ def _with_default(command: Command, name: str, text: str) -> str:
     return f"{text} (default {int(default) if default == int(default) else default})"
 
 
-def _table(rows: list[tuple[str, str]]) -> list[str]:
+def rows_of_two(rows: list[tuple[str, str]]) -> list[str]:
+    """A name and its text, the texts below each other."""
     width = min(max((len(left) for left, _ in rows), default=0), 30)
     return [f"  {left:<{width}}  {right}".rstrip() for left, right in rows]
 

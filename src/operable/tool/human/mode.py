@@ -10,7 +10,7 @@ import io
 import os
 import sys
 
-from operable.tool.human.cells import cell, table_cell, visible
+from operable.tool.human.cells import cell, visible
 from operable.tool.records import json_text
 from operable.tool.secrecy import masked, shown_error
 from operable.tool.writer import OutputLost
@@ -117,13 +117,13 @@ class PeopleSink:
         if target and target not in message and target not in (shown.get("hint") or ""):
             # "No such file or directory" alone does not help.
             message = f"{message}: {target}" if os.sep in target else f"{message} ({target})"
+        if text := self._missing_command(fail):  # not a mistake of the person: this is how one begins
+            self._aside(text, "")
+            return
         self._aside(f"{self._tool.name}: {message}", "bold red")
         for problem in shown.get("problems", [])[1:]:
             self._aside(f"  also: {_problem(problem)}", "red")
-        text = self._missing_command(fail)
-        if text:
-            self._aside(f"\n{text}", "")
-        elif shown.get("hint"):
+        if shown.get("hint"):
             self._aside(f"  hint: {shown['hint']}", "cyan")
 
     def _missing_command(self, fail: Fail) -> str:
@@ -132,7 +132,8 @@ class PeopleSink:
         if fail.code == "MISSING_COMMAND" or (fail.code == "UNKNOWN_COMMAND" and self._tool.is_group(group)):
             from shutil import get_terminal_size
 
-            from operable.tool.discovery.help_text import fitted, group_help, overview
+            from operable.tool.discovery.help_text import fitted
+            from operable.tool.discovery.overview import group_help, overview
 
             text = group_help(self._tool, group) if group else overview(self._tool)
             return fitted(text, get_terminal_size().columns)
@@ -237,7 +238,7 @@ class PeopleSink:
             header = True
         else:
             header = False
-        cells = [[table_cell(row.get(name)) for name in self._columns] for row in rows]
+        cells = [[self._screen.cell(name, row.get(name)) for name in self._columns] for row in rows]
         self._end_line()
         self._write(self._screen.table, self._columns, cells, header=header)
         self.close()

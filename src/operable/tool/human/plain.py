@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from operable.tool.human.cells import table_cell
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -14,6 +16,9 @@ class PlainScreen:
 
     def __init__(self) -> None:
         self._widths: list[int] = []
+
+    def cell(self, _column: str, value: Any) -> str:
+        return table_cell(value)
 
     def table(self, columns: list[str], rows: list[list[str]], *, header: bool) -> None:
         shown = [[name.upper() for name in columns], *rows] if header else rows

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from operable.tool.human.cells import SIGN_STYLES, terminal_cell
 from operable.tool.human.plain import PlainScreen
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 GAP = 2  # between two columns
 READABLE = 20  # columns, for a sentence
+# Columns for the first sentence of a list, which says what a row is: the last columns go before it has less.
+LEADING = 32
 # Rows. From so many on a table is a list, through which one looks for something.
 LIST = 8
 # A document in a cell is not what one reads a terminal for; machine mode has all of it.
@@ -42,6 +45,9 @@ class RichScreen:
         self._records = False
         self._cut = False
         self._hidden: list[str] = []
+
+    def cell(self, column: str, value: Any) -> str:
+        return terminal_cell(column, value) if self._out.is_terminal else self._plain.cell(column, value)
 
     def table(self, columns: list[str], rows: list[list[str]], *, header: bool) -> None:
         if not self._out.is_terminal:
@@ -82,7 +88,7 @@ class RichScreen:
             overflow: Literal["ellipsis", "fold"] = "ellipsis" if cut else "fold"
             table.add_column(Text(name.upper()), width=width, overflow=overflow, no_wrap=cut)
         for row in rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(text, style=_style(text)) for text in row))
         _print(self._out, table)
 
     def _show_records(self, columns: list[str], rows: list[list[str]]) -> None:
@@ -98,6 +104,7 @@ class RichScreen:
                 for number, line in enumerate(lines if text else []):
                     line.rstrip()
                     label = "" if number else name.upper()
+                    line.stylize(_style(text))
                     _print(self._out, Text.assemble((label.ljust(margin), "bold"), line), soft_wrap=True)
             _print(self._out, "")
 
@@ -152,6 +159,11 @@ class RichScreen:
             self.aside(f"no room for: {names}; a wider terminal or --output jsonl shows them", "dim")
 
 
+def _style(text: str) -> str:
+    """The colour of a state that has a sign."""
+    return SIGN_STYLES.get(text[:1], "") if text[1:2] == " " else ""
+
+
 def _print(console: Console, what: Any, **options: Any) -> None:
     try:
         console.print(what, **options)
@@ -192,19 +204,36 @@ def _list_widths(columns: list[str], rows: list[list[str]], width: int) -> list[
     shown = list(zip(columns, *rows, strict=True))
     whole = [max(map(cell_len, column)) for column in shown]
     # A header is not cut. What has no space in it is a word, which users copy.
+    sentences = [any(" " in text for text in column[1:]) for column in shown]
     least = [
-        min(full, max(READABLE, cell_len(column[0]))) if any(" " in text for text in column[1:]) else full
-        for column, full in zip(shown, whole, strict=True)
+        min(full, max(READABLE, cell_len(column[0]))) if sentence else full
+        for column, full, sentence in zip(shown, whole, sentences, strict=True)
     ]
+    first = sentences.index(True) if True in sentences else len(columns)
+    leading = [
+        min(full, max(LEADING, few)) if number == first else few
+        for number, (few, full) in enumerate(zip(least, whole, strict=True))
+    ]
+    for kept in range(len(columns), first, -1):
+        if (widths := _shares(leading[:kept], whole, width - GAP * (kept - 1))) is not None:
+            return widths
     for kept in range(len(columns), 0, -1):
-        room = width - GAP * (kept - 1)
-        if sum(least[:kept]) > room:
-            continue
-        for most in range(max(whole), 0, -1):
-            widths = [max(few, min(full, most)) for few, full in zip(least[:kept], whole[:kept], strict=True)]
-            if sum(widths) <= room:
-                return widths
+        if (widths := _shares(least[:kept], whole, width - GAP * (kept - 1))) is not None:
+            return widths
     return None
+
+
+def _shares(least: list[int], whole: list[int], room: int) -> list[int] | None:
+    """The least of each column, and of what is left as much as the first can use, then the next; None without room."""
+    left = room - sum(least)
+    if left < 0:
+        return None
+    widths = []
+    for few, full in zip(least, whole, strict=False):
+        more = min(full - few, left)
+        widths.append(few + more)
+        left -= more
+    return widths
 
 
 def _longest_word(texts: Iterable[str]) -> int:

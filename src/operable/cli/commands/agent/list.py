@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @command(
     cursor=("name", "path"),
-    columns=("name", "version", "protocol", "origin", "trusted", "description"),
+    columns=("name", "health", "description", "origin", "trusted", "protocol", "version"),
     examples=["agent list", "agent list --origin project --output jsonl"],
 )
 def list_(
@@ -29,8 +29,10 @@ def list_(
     origin: only those of this place
     """
     from operable.cli.agent.manifests import discovery
+    from operable.serve.catalog import catalog
 
     found = sorted(discovery(workspace).all(), key=lambda each: (each.name, each.path))
+    health = {each.place: each.health for each in catalog(workspace, only=("agent",))}
     for each in found:
         behind = page.after is None or [each.name, each.path] > list(page.after)
         if not behind or (origin is not None and each.origin != origin):
@@ -46,6 +48,7 @@ def list_(
             description=each.description,
             shadowed_by=each.shadowed_by,
             problem=each.problem,
+            health=health.get(each.path),  # type: ignore[arg-type]  # one of the four
         )
 
 

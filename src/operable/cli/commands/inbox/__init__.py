@@ -3,3 +3,6 @@
 # What `operable inbox` alone is, and how the help says so.
 BARE = "inbox list"
 FORMS = ("[OPTIONS]",)
+
+# What the help says of this group.
+ABOUT = "Answer what agents and jobs ask."

@@ -1,1 +1,4 @@
 """The commands `operable init …`, one file each: what can be begun from a template."""
+
+# What the help says of this group.
+ABOUT = "Begin a tool that you wrap, or an application, from a template."
