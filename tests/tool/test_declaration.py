@@ -16,6 +16,7 @@ import operable.tool as sdk
 from operable.tool import Change, Command, Context, Event, Input, Page, Record, Tool, Warn
 from operable.tool.declaration import BUILT_IN
 from operable.tool.discovery.capabilities import capabilities_document
+from operable.tool.discovery.overview import group_help, overview
 from operable.tool.front import locate
 from operable.tool.kinds import StreamOf
 from operable.tool.signature import DEFAULT_LIMIT, DEFAULT_TIMEOUT, GUARDS
@@ -368,6 +369,8 @@ def test_a_folder_of_a_catalogue_is_a_group_of_commands_of_two_words(tmp_path, m
     command = tool.find("note-book add-all")
     assert command is not None
     assert command.name == "note-book add-all"
+    assert tool.find("plain") is not None
+    assert tool.names() == ["note-book add-all", "plain"]  # in the same order, whatever was loaded
     assert locate(tool, ["note-book", "--output", "jsonl", "add-all", "x"]) == (
         "note-book add-all",
         ["--output", "jsonl", "x"],
@@ -390,3 +393,35 @@ def test_the_word_of_a_group_alone_is_the_command_that_its_folder_names(tmp_path
     assert locate(tool, ["mail", "lst"])[0] == "mail lst"  # a wrong word is not taken for an argument
     assert locate(tool, ["mail", "--help"])[0] == "mail"
     assert (tool.bare_command("mail"), tool.bare_command("plain")) == ("mail list", None)
+
+
+def test_a_group_shows_its_commands_in_the_sections_of_its_folder(tmp_path, monkeypatch):
+    group = tmp_path / "divided" / "mail"
+    group.mkdir(parents=True)
+    (group.parent / "__init__.py").touch()
+    (group / "__init__.py").write_text(
+        "ABOUT = 'Read and write letters.'\nSECTIONS = {'Start here': ('send', 'gone'), 'Empty': ()}\n"
+    )
+    for name in ("list", "send"):
+        (group / f"{name}.py").write_text(
+            f"from operable.tool import command\n@command()\ndef it():\n    'Do {name}.'\nCOMMAND = it\n"
+        )
+    monkeypatch.syspath_prepend(tmp_path)
+    tool = Tool(
+        "t", version="1", schema_name="x", summary="A tool.", commands="divided", start=("mail send",)
+    )
+
+    assert group_help(tool, "mail").splitlines() == [
+        "Usage: t mail COMMAND [ARGUMENTS] [OPTIONS]",
+        "",
+        "Read and write letters.",
+        "",
+        "Start here:",
+        "  mail send  Do send.",
+        "",
+        "More:",  # a new file needs no entry
+        "  mail list  Do list.",
+        "",
+        "t mail COMMAND --help says more.",
+    ]
+    assert "  mail …     Read and write letters." in overview(tool).splitlines()

@@ -109,9 +109,10 @@ class Declaration:
         self.older[version] = (tuple(events), convert)
 
     def names(self) -> "list[str]":
-        """The author's commands, in the order in which they were declared."""
+        """The author's commands, in the order in which they were declared; then those in files, loaded or not."""
         in_files = [] if self._files is None else self._files.names()
-        return [*self._commands, *(name for name in in_files if name not in self._commands)]
+        found = set(in_files)
+        return [*(name for name in self._commands if name not in found), *in_files]
 
     def find(self, name: str) -> "Command | None":
         """One of the author's commands by name."""

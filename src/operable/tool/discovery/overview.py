@@ -24,7 +24,7 @@ def tool_help(tool: Declaration) -> str:
         title(tool),
         "",
         f"Usage: {tool.invocation} COMMAND [ARGUMENTS] [OPTIONS]",
-        *(line for group in _groups(tool) for line in _other_usage(tool, group)),
+        *(line for group in _groups(tool.names()) for line in _other_usage(tool, group)),
         "",
         "Commands:",
         *rows_of_two(_summaries(tool, tool.names())),
@@ -45,7 +45,9 @@ def overview(tool: Declaration) -> str:
     sections = {
         "Start here:": _summaries(tool, list(tool.start)),
         "Commands:": _summaries(tool, single),
-        "Groups of commands:": [(f"{group} …", _about(tool, group)) for group in _groups(tool)],
+        "Groups of commands:": [
+            (f"{group} …", _about(tool, group)) for group in _groups([*tool.start, *names])
+        ],
     }
     closing = f"{tool.invocation} COMMAND --help says more, {tool.invocation} --help everything."
     lines = [title(tool), "", f"Usage: {tool.invocation} COMMAND [ARGUMENTS] [OPTIONS]"]
@@ -79,8 +81,8 @@ def _sections(sections: dict[str, list[tuple[str, str]]]) -> list[str]:
     return lines
 
 
-def _groups(tool: Declaration) -> list[str]:
-    return list(dict.fromkeys(name.partition(" ")[0] for name in tool.names() if " " in name))
+def _groups(names: list[str]) -> list[str]:
+    return list(dict.fromkeys(name.partition(" ")[0] for name in names if " " in name))
 
 
 def _about(tool: Declaration, group: str) -> str:
