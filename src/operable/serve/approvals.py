@@ -28,6 +28,7 @@ from operable.gate.approvals import Ask, Decision
 from operable.gate.call_queue import answer_question, waiting_questions
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
+from operable.kernel.redact import redact_argv, redact_text
 from operable.serve.session.registry import SessionRegistry
 from operable.serve.session.view import SessionView
 
@@ -245,8 +246,8 @@ def _of_question(question: Approval, name: str, payload: dict[str, Any] | None =
         ask_id=str(question.number),
         kind="permission",
         agent=name,
-        text=question.question or does.get("prompt") or f"approve a run of {name}",
-        command=shlex.join([does["program"], *does["args"]]) if does.get("program") else None,
+        text=redact_text(question.question or does.get("prompt") or f"approve a run of {name}"),
+        command=shlex.join(redact_argv([does["program"], *does["args"]])) if does.get("program") else None,
         arguments=None if files is None else {"files": files},
         why=f"approver: {question.scope}" if question.scope else "the task asks for an approval",
         digest=digest([question.run_id, question.number, question.question, question.content]),
