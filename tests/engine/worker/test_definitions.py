@@ -65,6 +65,7 @@ def test_applies_say_whose_schedule_they_changed(
 ) -> None:
     database = None if kind == "file" else request.getfixturevalue("postgres").new_database()
     hourly, daily = {"cron": "0 * * * *"}, {"cron": "0 3 * * *"}
+    jobs = ""
     for tasks in (
         (task("a", schedule=hourly), task("b", schedule=hourly), task("c", schedule=hourly)),
         (task("a", "echo", schedule=hourly), task("b", schedule=hourly, enabled=False)),

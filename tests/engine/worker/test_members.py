@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from tests.cli.agents import Scene
 from tests.cli.drive import operable
 from tests.engine.manifests import manifest, prompt, task
 from tests.engine.worker.engines import Engine, until
@@ -103,11 +104,12 @@ def test_what_the_engine_cannot_do_is_refused_at_apply_by_name(tmp_path: Path) -
         task("g", "tool:shelf"),
         task("h", "tool:shelf", "get", shell={"program": "tool:x", "args": ["get"], "stdin": "[]"}),
         task("i", budgets={"max_iterations": 3}),
+        task("j", "tool:shelf", "get", contract={"sandbox": "strict", "network": "restricted"}),
     ]
     said = _refusal(tmp_path, *tasks)
     members = (
         "child_credential_policy child_credential_policy session.preferred_key auth_profile approval.auto "
-        "identity.presentation.handoff shell.args shell.stdin budgets.max_iterations"
+        "identity.presentation.handoff shell.args shell.stdin budgets.max_iterations contract"
     ).split()
     for index, member in enumerate(members):
         assert f"$.workflows[0].tasks[{index}].{member}" in said
@@ -144,8 +146,30 @@ def test_what_the_engine_cannot_do_is_refused_at_apply_by_name(tmp_path: Path) -
     assert not (tmp_path / "home" / "state" / "jobs.db").exists()
 
 
-def _refusal(folder: Path, *tasks: dict[str, object]) -> str:
+def test_what_an_agent_can_never_do_is_refused_at_apply_by_name(tmp_path: Path) -> None:
+    """By its own manifest: options that it does not have, conversations that it cannot resume, a sandbox that is none."""
+    scene = Scene(tmp_path / "agents")
+    scene.user(capabilities={"resumable": False})
+    said = _refusal(
+        tmp_path,
+        prompt("a", "hello", model_policy={"thinking": "high"}),
+        prompt("b", "hello", model_policy={"provider": "p"}),
+        prompt("c", "hello", session={"preferred_key": "k"}),
+        prompt("d", "hello", contract={"sandbox": "strict"}),
+        environment=scene.env,
+    )
+    members = ("model_policy.thinking", "model_policy.provider", "session.preferred_key", "contract")
+    for index, member in enumerate(members):
+        assert f"$.workflows[0].tasks[{index}].{member} cannot be used: " in said
+    assert "agent scripted cannot be given it" in said
+    assert "agent scripted runs in local" in said
+    assert not (tmp_path / "home" / "state" / "jobs.db").exists()
+    Engine(tmp_path, prompt("a", "hello"), environment=scene.env)
+
+
+def _refusal(folder: Path, *tasks: dict[str, object], environment: dict[str, str] | None = None) -> str:
     (folder / "flow.json").write_text(json.dumps(manifest(*tasks)))
-    done = operable("flow", "apply", "flow.json", env={"AGENTCLI_HOME": str(folder / "home")}, cwd=folder)
+    home = {"AGENTCLI_HOME": str(folder / "home"), **(environment or {})}
+    done = operable("flow", "apply", "flow.json", env=home, cwd=folder)
     assert done.exit_code != 0
     return done.stdout.decode()

@@ -84,6 +84,9 @@ def test_the_verdict_of_a_tool_is_the_end_of_its_run(tmp_path: Path) -> None:
     app = call("app", "app:todo-app", "list")
     refused = operable("flow", "apply", _written(tmp_path, app), env=environment, cwd=tmp_path)
     assert "shell.program cannot be used" in refused.error["message"]
+    enclosed = call("enclosed", f"tool:{shelf}", "get", arguments={"id": "b1"}, contract={"network": "none"})
+    refused = operable("flow", "apply", _written(tmp_path, enclosed), env=environment, cwd=tmp_path)
+    assert "contract asks for network denial" in refused.error["message"]
     approved = operable("app", "approve", "todo-app", "--confirm", env=environment, cwd=tmp_path)
     assert approved.exit_code == 0, approved
 
@@ -95,12 +98,11 @@ def test_the_verdict_of_a_tool_is_the_end_of_its_run(tmp_path: Path) -> None:
         call("unconfirmed", f"tool:{shelf}", "burn", arguments={"id": "b1"}),
         call("confirmed", f"tool:{shelf}", "burn", arguments={"id": "b1"}, approval=manual),
         call("unknown", f"tool:{shelf}", "sell"),
-        call("enclosed", f"tool:{shelf}", "get", arguments={"id": "b1"}, contract={"network": "none"}),
         call("wrapped", "wrap:rg", "search", arguments={"pattern": "needle", "paths": ["notes.txt"]}),
         app,
         environment=environment,
     )
-    names = ("good", "bad", "unconfirmed", "confirmed", "unknown", "enclosed", "wrapped", "app")
+    names = ("good", "bad", "unconfirmed", "confirmed", "unknown", "wrapped", "app")
     runs = {name: engine.trigger(name) for name in names}
     with engine.worker():
         engine.call("approve", runs["confirmed"])
@@ -118,7 +120,6 @@ def test_the_verdict_of_a_tool_is_the_end_of_its_run(tmp_path: Path) -> None:
     assert "approval.policy manual" in str(reasons["unconfirmed"])
     assert (tmp_path / "burnt").exists()
     assert "it has no command sell; it has burn, get" in str(reasons["unknown"])
-    assert "network denial" in str(reasons["enclosed"])
     assert "one needle here" in engine.outputs(runs["wrapped"])[-1]
 
 

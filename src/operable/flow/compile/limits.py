@@ -5,14 +5,18 @@ application that no task could call here. What is not listed here is done, or re
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from operable.flow.compile.plan import normal_approval
+from operable.flow.errors import FlowError
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.delivery import delivery_problems
 from operable.flow.manifest.inheritance import Json
 from operable.flow.manifest.tools import ToolName, tool_of, tool_problems
 from operable.kernel.errors import Fail
+
+if TYPE_CHECKING:
+    from operable.host.agent_cli import AgentCliHandle
 
 _HANDED_ON = ("inherit", "downscope")
 _MOST = 2**31 - 1  # of seconds that is 68 years
@@ -43,6 +47,7 @@ def unsupported(manifest: Json) -> Iterator[tuple[str, str]]:
 def task_problems(manifest: Json, workflow: Json, task: Json) -> Iterator[tuple[str, str]]:
     """(member, message) of one task."""
     yield from tool_problems(task)
+    yield from _enclosed_tool(workflow, task)
     yield from _too_large(workflow, task)
     yield from delivery_problems(task, inheritance.merged_contract(workflow, task))
     policy = inheritance.child_policy(workflow, task)
@@ -65,6 +70,15 @@ def task_problems(manifest: Json, workflow: Json, task: Json) -> Iterator[tuple[
     handoff = (identity.get("presentation") or {}).get("handoff")
     if handoff not in (None, "none"):
         yield "identity.presentation.handoff", f"is {handoff}, and the engine hands no credentials on"
+
+
+def _enclosed_tool(workflow: Json, task: Json) -> Iterator[tuple[str, str]]:
+    from operable.flow.run.enclosure import constraints
+
+    tool = tool_of(task)
+    wanted = constraints(inheritance.merged_contract(workflow, task)) if tool is not None else []
+    if tool is not None and wanted:
+        yield "contract", f"asks for {', '.join(wanted)}, and a {tool.kind} runs where its own manifest says"
 
 
 def _too_large(workflow: Json, task: Json) -> Iterator[tuple[str, str]]:
@@ -97,8 +111,11 @@ def _surrogates(value: Any, path: str) -> Iterator[str]:
 def missing_runtimes(
     manifest: Json, *, cwd: str, environment: Mapping[str, str]
 ) -> Iterator[tuple[str, Fail]]:
-    """(path, problem) for agents, tools and applications that cannot be found here. Nothing is started."""
-    seen: dict[Any, Fail | None] = {}
+    """(path, problem) for agents, tools and applications that cannot be found here, or that cannot do what a task declares.
+
+    Nothing is started.
+    """
+    seen: dict[Any, Fail | AgentCliHandle | None] = {}
     for index, workflow in enumerate(manifest["workflows"]):
         for number, task in enumerate(workflow["tasks"]):
             path, tool = f"$.workflows[{index}].tasks[{number}]", tool_of(task)
@@ -109,18 +126,33 @@ def missing_runtimes(
             else:
                 continue
             if wanted not in seen:
-                seen[wanted] = _problem(wanted, cwd, environment)
-            if (problem := seen[wanted]) is not None:
-                yield f"{path}.{member}", problem
+                seen[wanted] = _look(wanted, cwd, environment)
+            runtime = seen[wanted]
+            if isinstance(runtime, Fail):
+                yield f"{path}.{member}", runtime
+            elif runtime is not None:
+                yield from _agent_problems(path, workflow, task, runtime)
 
 
-def _problem(wanted: "ToolName | str | None", cwd: str, environment: Mapping[str, str]) -> Fail | None:
+def _agent_problems(
+    path: str, workflow: Json, task: Json, agent: "AgentCliHandle"
+) -> Iterator[tuple[str, Fail]]:
+    from operable.flow.run.prompt_task import agent_problems
+
+    for member, message in agent_problems(workflow, task, agent):
+        yield f"{path}.{member}", FlowError("unsupported_capability", message)
+
+
+def _look(
+    wanted: "ToolName | str | None", cwd: str, environment: Mapping[str, str]
+) -> "Fail | AgentCliHandle | None":
+    """Why it cannot be called here; of an agent that can, what is known of it."""
     try:
         if not isinstance(wanted, ToolName):
             from operable.flow.run.prompt_task import agent_of, find_agent
 
-            find_agent(agent_of(wanted), cwd)
-        elif wanted.kind == "app":
+            return find_agent(agent_of(wanted), cwd)
+        if wanted.kind == "app":
             from operable.app.shelf import find
             from operable.app.trust import Approvals
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from operable.flow.errors import FlowError
-from operable.flow.manifest.inheritance import first, merged_model_policy
+from operable.flow.manifest.inheritance import Json, first, merged_contract, merged_model_policy
 from operable.flow.run import process
 from operable.flow.run.budgets import agent_budget, over_cost
 from operable.flow.run.credentials import Materialised
@@ -216,18 +216,38 @@ def _rules(task: Mapping[str, Any], policy: "Policy | str | None") -> "Policy":
     return chosen
 
 
+def agent_problems(workflow: Json, task: Json, agent: "AgentCliHandle") -> Iterator[tuple[str, str]]:
+    """(member, message) for what a task declares and its agent, by its manifest, can never do."""
+    for member in _missing(workflow, task, agent):
+        yield member, f"agent {agent.id} cannot be given it"
+    contract = merged_contract(workflow, task)
+    wanted, less = constraints(contract), _less(contract, agent)
+    if wanted and less is not None:
+        yield "contract", unavailable(wanted, less).message
+
+
+def _wanted(workflow: Json, task: Json) -> dict[str, Any]:
+    """What a task declares of its model that is an option of an agent."""
+    policy = merged_model_policy(workflow, task)
+    return {name: policy[name] for name in ("provider", "thinking") if policy[name] is not None}
+
+
+def _missing(workflow: Json, task: Json, agent: "AgentCliHandle") -> list[str]:
+    """Members for which the agent has no option, or that need what it cannot do."""
+    known = {option.id for option in agent.manifest.options or ()}
+    missing = [f"model_policy.{name}" for name in _wanted(workflow, task) if name not in known]
+    if (task.get("session") or {}).get("preferred_key") is not None:
+        missing += [] if agent.manifest.capabilities.resumable else ["session.preferred_key"]
+    return missing
+
+
 def _choices(it: Execution, agent: "AgentCliHandle") -> dict[str, Any]:
     """Options of the agent for what the task declares of its model; FlowError if the agent has no such option."""
-    policy = merged_model_policy(it.selected.workflow, it.selected.task)
-    wanted = {name: policy[name] for name in ("provider", "thinking") if policy[name] is not None}
-    known = {option.id for option in agent.manifest.options or ()}
-    missing = [f"model_policy.{name}" for name in wanted if name not in known]
-    if (it.selected.task.get("session") or {}).get("preferred_key") is not None:
-        missing += [] if agent.manifest.capabilities.resumable else ["session.preferred_key"]
+    missing = _missing(it.selected.workflow, it.selected.task, agent)
     if missing:
         message = f"agent {agent.id} cannot be given {' and '.join(missing)}"
         raise FlowError("unsupported_capability", message)
-    return wanted
+    return _wanted(it.selected.workflow, it.selected.task)
 
 
 def _hold(it: Execution, agent: "AgentCliHandle") -> None:
