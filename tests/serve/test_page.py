@@ -54,6 +54,7 @@ def test_a_browser_without_a_login_sees_how_to_log_in(browser, daemon):
     page.goto(daemon.url)
 
     expect(page.get_by_role("heading")).to_have_text("This browser is not logged in")
+    expect(page.locator("meta[name=viewport]")).to_have_attribute("content", re.compile("device-width"))
     context.close()
 
 
@@ -193,6 +194,17 @@ def test_the_command_line_of_a_form_is_what_one_would_type(page, daemon):
     page.get_by_label("key").fill("once")
 
     expect(page.locator(".command pre")).to_have_text("operable engine trigger flow/gated --key=once")
+
+
+def test_what_is_not_installed_says_how_to_bring_it_and_has_no_form(browser, daemon):
+    pages = opened(browser, daemon, viewport=PHONE, **TOUCH)
+    page = next(pages)
+    page.goto(f"{daemon.url}/#/catalog/agent/aionrs")
+
+    detail = page.locator(".detail")
+    expect(detail).to_contain_text("operable agent install aionrs")
+    expect(page.get_by_role("button", name="Run", exact=True)).to_have_count(0)
+    next(pages, None)
 
 
 def test_a_flow_is_triggered_and_its_gate_is_approved(page, daemon, engine):

@@ -34,6 +34,7 @@ _STYLES = re.compile(rb'(?:<link rel="stylesheet" href="/web/[^"]+">\n)+')
 _STYLE = "style.css"  # all style sheets in the order of the frame
 _SESSIONS = 200  # newest sessions in the frame: about 150 kB; older ones are read behind the first paint
 _STRANGER = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Operable</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
 <h1>This browser is not logged in</h1>
 <p>In a terminal on this machine, <code>operable serve --link</code> prints a link that works once.</p>
 <p>The daemon is at {url}.</p></html>

@@ -78,7 +78,7 @@ const OWN = { ArrowDown: "next", ArrowUp: "previous", Enter: "open", a: "allow o
 export function openKeys(own) {
   const rows = [...Object.keys(own || {}).map((key) => [key, OWN[key] || ""]), ...Object.entries(GENERAL).filter(([key]) => !own?.[key])];
   show(h("div", null, h("h2", null, "Keys"),
-    h("dl", { class: "keys" }, rows.flatMap(([key, does]) => [h("dt", null, h("kbd", null, key)), h("dd", null, does)]))), "Keys");
+    h("dl", { class: "keys" }, rows.flatMap(([key, does]) => [h("dt", null, h("kbd", null, key.replace("ArrowDown", "↓").replace("ArrowUp", "↑"))), h("dd", null, does)]))), "Keys");
 }
 
 /**

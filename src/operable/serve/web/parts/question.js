@@ -12,7 +12,7 @@ import { problem, sign } from "./states.js";
 /** The verb of a question in a list. @param {any} question */
 export function verb(question) {
   const words = { execute: "run", edit: "edit", delete: "delete", move: "move", fetch: "fetch", read: "read", search: "search" };
-  if (question.source === "run") return "approve";
+  if (question.source === "run") return "run";
   if (question.kind === "input") return "answer";
   if (question.kind === "budget") return "budget";
   return words[/** @type {keyof typeof words} */ (question.toolKind)] || "use";
@@ -20,7 +20,7 @@ export function verb(question) {
 
 /** What is asked, in one line. @param {any} question */
 export function gist(question) {
-  if (question.source === "run") return (question.text || "").replace(/^approve /, "");
+  if (question.source === "run" && !question.command) return (question.text || "").replace(/^approve /, "");
   if (question.command) return question.command.trim().replace(/\s*\n\s*/g, " ⏎ ");
   const paths = changesOf(question, question.toolKind).map((change) => folder(change.path));
   if (paths.length > 1) return `${paths.length} files`;
@@ -47,7 +47,7 @@ export function questionCard(question) {
       question.command ? h("pre", { class: "subject" }, question.command) : null,
       changesOf(question, question.toolKind).map(diff),
       question.url ? h("p", null, "Address: ", h("code", null, question.url)) : null,
-      question.text && !question.text.includes(question.command || changesOf(question, question.toolKind)[0]?.path || "\n\n") ? h("p", null, question.text) : null,
+      question.text && !(question.source === "run" && question.command) && !question.text.includes(question.command || changesOf(question, question.toolKind)[0]?.path || "\n\n") ? h("p", null, question.text) : null,
       shownArguments(question)),
     h("dl", { class: "facts" },
       fact("Folder", question.folder), fact("Sandbox", sandboxOf(question)), fact("Tool", question.tool ? `${question.tool} (${question.toolKind})` : ""),

@@ -78,11 +78,12 @@ async function thing(root, kind, name, chosen) {
     }
     const here = `#/catalog/${part(kind)}/${part(name)}`;
     fill(side, h("div", { class: "head" }, h("a", { href: "#/catalog", "aria-label": "The catalog" }, "‹"), h("h1", null, name), risk(about.risk), h("span", { class: "quiet" }, about.version || "")),
-      h("p", { class: "head" }, about.description), about.problem ? whyNot(about) : null,
+      h("p", { class: "head" }, about.description), about.problem ? h("div", { class: "head" }, whyNot(about)) : null,
       h("ul", { class: "rows" }, (about.actions || []).map((/** @type {any} */ each) => h("li", { class: "row", "aria-current": each.name === chosen ? "true" : "false" },
         h("a", { href: `${here}/${part(each.name)}` }, h("span", { class: "name" }, each.name), risk(each.risk), h("span", { class: "what quiet" }, each.summary))))));
     const action = (about.actions || []).find((/** @type {any} */ each) => each.name === chosen);
-    if (action) fill(detail, h("a", { class: "back", href: about.actions.length === 1 ? "#/catalog" : here }, `‹ ${about.actions.length === 1 ? "Catalog" : name}`), call(kind, name, action));
+    if (action && !about.callable) fill(detail, h("a", { class: "back", href: "#/catalog" }, "‹ Catalog"), h("h1", null, `${name} ${action.name}`), h("p", null, action.summary), whyNot(about));
+    else if (action) fill(detail, h("a", { class: "back", href: about.actions.length === 1 ? "#/catalog" : here }, `‹ ${about.actions.length === 1 ? "Catalog" : name}`), call(kind, name, action));
     else if (chosen) fill(detail, problem({ message: `${name} has no command ${chosen}` }));
     else fill(detail, empty("Choose a command", "Its form comes from its input schema."));
   } catch (error) {
@@ -92,8 +93,10 @@ async function thing(root, kind, name, chosen) {
 
 /** A problem that is a command is what to do. @param {any} about */
 function whyNot(about) {
-  const isCommand = about.problem.startsWith("operable ");
-  return h("div", { class: "head" }, h("div", { class: "grow" }, h("p", { class: "needs_you" }, isCommand ? `It is ${about.health}. This brings it:` : `● ${about.problem}`), isCommand ? copyable(about.problem) : null));
+  const text = about.problem || `it is ${about.health}`;
+  const isCommand = text.startsWith("operable ");
+  const state = about.health === "missing" ? "not installed" : about.health;
+  return h("div", { class: "grow" }, h("p", { class: "needs_you" }, isCommand ? `● It is ${state}, and cannot be called. This brings it:` : `● ${text}`), isCommand ? copyable(text) : null);
 }
 
 /** @param {string} kind @param {string} name @param {any} action */
