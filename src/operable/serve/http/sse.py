@@ -24,6 +24,7 @@ _HEADERS = [
     (b"x-accel-buffering", b"no"),
 ]
 _encode = msgspec.json.Encoder().encode
+_encode_lines = msgspec.json.Encoder().encode_lines
 _FORMS = {
     kind: b"id: %%d\nevent: %b\ndata: %%b\n\n" % str(kind.__struct_config__.tag).encode()
     for kind in (*e.Event.__args__, *e.Extension.__args__)
@@ -40,12 +41,15 @@ class TypedMessages:
     """Each event as a message of its type."""
 
     def encode(self, records: Sequence[Record]) -> bytes:
-        # The hot path of a burst: one look-up and one encoding for each event, one formatting for all of them.
-        forms = b"".join([_FORMS[type(record.event)] for record in records])
-        values: list[int | bytes] = []
-        for record in records:
-            values += (record.id, _encode(record.event))
-        return forms % tuple(values) if _FORMS[e.Notice] not in forms else _with_gaps(records)
+        # The hot path of a burst: one encoding and one formatting for all events. JSON has no line end of its own.
+        events = [record.event for record in records]
+        forms = b"".join([_FORMS[type(event)] for event in events])
+        if _FORMS[e.Notice] in forms:
+            return _with_gaps(records)
+        values: list[int | bytes] = [0] * (2 * len(events))
+        values[0::2] = [record.id for record in records]
+        values[1::2] = _encode_lines(events).split(b"\n")[:-1]
+        return forms % tuple(values)
 
 
 def _with_gaps(records: Sequence[Record]) -> bytes:
