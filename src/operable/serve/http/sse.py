@@ -48,7 +48,7 @@ class TypedMessages:
             return _with_gaps(records)
         values: list[int | bytes] = [0] * (2 * len(events))
         values[0::2] = [record.id for record in records]
-        values[1::2] = _encode_lines(events).split(b"\n")[:-1]
+        values[1::2] = _encode_lines(events).splitlines()
         return forms % tuple(values)
 
 
