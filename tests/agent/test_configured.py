@@ -97,7 +97,7 @@ def test_a_configuration_that_is_wrong_is_an_error_before_ready(own, tmp_path):
         assert agent.wait() == 78
 
     assert [event["type"] for event in agent.events] == ["error"]
-    assert "unknown field `modell`" in problems(agent.events)[0][1]
+    assert "there is no 'modell'; did you mean model?" in problems(agent.events)[0][1]
 
 
 def test_a_hook_before_a_call_refuses_it_with_its_reason(own, tmp_path):

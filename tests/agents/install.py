@@ -88,12 +88,27 @@ def _pip(pin: dict[str, Any], folder: Path) -> Iterator[list[str]]:
         "venv",
         "--quiet",
         "--python",
-        sys.executable,
+        _python(pin.get("python", "3.11")),
         "--allow-existing",
         str(folder),
     ]
     python = str(folder / "bin" / "python")
     yield [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", python, *pin["pip"].split()]
+
+
+def _python(oldest: str) -> str:
+    """The Python that runs the tests if it is new enough, else one that PATH or pyenv has."""
+    wanted = [int(part) for part in oldest.split(".")]
+    named = [shutil.which(f"python3.{minor}") for minor in range(wanted[1], wanted[1] + 4)]
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    for path in (sys.executable, *named, *sorted(pyenv.glob("versions/*/bin/python3"), reverse=True)):
+        if path is None:
+            continue
+        command = [str(path), "-c", "import sys; print(*sys.version_info[:2])"]
+        found = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+        if found.returncode == 0 and [int(part) for part in found.stdout.split()] >= wanted:
+            return str(path)
+    raise RuntimeError(f"there is no Python {oldest} or newer")
 
 
 def _run(command: list[str], folder: Path, deadline: float) -> None:

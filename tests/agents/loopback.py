@@ -239,6 +239,26 @@ def _pi(home: Path, url: str) -> dict[str, str]:
     return {"PI_OFFLINE": "1", "PI_SKIP_VERSION_CHECK": "1"}
 
 
+def _vibe(home: Path, url: str) -> dict[str, str]:
+    _write(
+        home / ".vibe" / "config.toml",
+        'active_model = "scripted"\n'
+        "enable_telemetry = false\n"
+        "enable_update_checks = false\n"
+        "enable_auto_update = false\n"
+        "[[providers]]\n"
+        'name = "scripted"\n'
+        f'api_base = "{url}/v1"\n'
+        'api_key_env_var = "MISTRAL_API_KEY"\n'
+        'backend = "generic"\n'
+        "[[models]]\n"
+        'name = "scripted-model"\n'
+        'provider = "scripted"\n'
+        'alias = "scripted"\n',
+    )
+    return {"VIBE_HOME": str(home / ".vibe"), "MISTRAL_API_KEY": KEY}
+
+
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
@@ -263,4 +283,5 @@ _SETTINGS = {
     "operable-agent": _operable_agent,
     "pi": _pi,
     "qwen": _qwen,
+    "vibe": _vibe,
 }

@@ -23,7 +23,7 @@ def handle(request):
 
 
 def test_the_agents_that_the_project_promises_are_there():
-    promised = "aionrs claude-code cline codex codex-app-server copilot droid gemini goose hermes kimi-code opencode pi"
+    promised = "aionrs claude-code cline codex codex-app-server copilot droid gemini goose hermes kimi-code opencode pi vibe"
 
     assert {*promised.split(), "operable-agent", "qwen"} <= set(NAMES)
 

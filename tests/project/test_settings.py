@@ -156,7 +156,9 @@ def test_the_servers_of_mcp_json_are_read_and_wait_for_an_approval(tmp_path, hom
     "text, said",
     [
         ("model = 1", "Expected `str | null`"),
-        ("modell = 'x'", "unknown field"),
+        ("modell = 'x'", "there is no 'modell'; did you mean model?"),
+        ("window = 1", "there is no 'window'; did you mean context_window?"),
+        ("zzz = 1", "it has provider, model"),
         ("base_url = 'http://evil'", "only from your own file"),
         ("[rules]\nallow = ['exec:rm *']", "there is no kind 'exec'"),
         ("[rules]\ndefault = 'allow'", "rules has no default"),

@@ -1,5 +1,6 @@
 """What `operable.toml` and `.mcp.json` can say, checked whole. A member that is not known is a mistake, not ignored."""
 
+import difflib
 import json
 import re
 import tomllib
@@ -86,7 +87,10 @@ class ProjectFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 def decode_toml(data: bytes, path: str, *, own: bool) -> ProjectFile:
     """The content of an `operable.toml`; `own`: the user's. Raises Fail config/SETTINGS_INVALID."""
     try:
-        found = msgspec.convert(tomllib.loads(data.decode("utf-8")), ProjectFile)
+        given = tomllib.loads(data.decode("utf-8"))
+        if unknown := sorted(given.keys() - set(ProjectFile.__struct_fields__)):
+            raise ValueError(_unknown(unknown[0]))
+        found = msgspec.convert(given, ProjectFile)
     except (ValueError, msgspec.ValidationError, RecursionError) as error:
         raise invalid(path, str(error)) from error
     if problem := _problem(found, own=own):
@@ -109,6 +113,14 @@ def decode_servers(data: bytes, path: str) -> dict[str, McpServer]:
         if problem := _server_problem(name, server):
             raise invalid(path, problem)
     return found
+
+
+def _unknown(name: str) -> str:
+    known = ProjectFile.__struct_fields__
+    near = difflib.get_close_matches(name, known, 1)
+    return f"there is no {name[:80]!r}; " + (
+        f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}"
+    )
 
 
 def _own_names(entry: Any) -> Any:
