@@ -146,6 +146,42 @@ def test_what_the_engine_cannot_do_is_refused_at_apply_by_name(tmp_path: Path) -
     assert not (tmp_path / "home" / "state" / "jobs.db").exists()
 
 
+def test_credentials_that_a_task_can_never_be_given_are_refused_at_apply_by_name(tmp_path: Path) -> None:
+    """Whatever the session will have. A binding that is not required may be left out, and is in nobody's way."""
+
+    def given(*targets: dict[str, str], required: bool = True) -> dict[str, object]:
+        bindings = [
+            {"source": "credentials.token", "required": required, "target": target} for target in targets
+        ]
+        return {"presentation": {"bindings": bindings}}
+
+    variable, stdin = {"kind": "env", "name": "TOKEN"}, {"kind": "stdin"}
+    reads = task("d", "cat", identity=given(stdin))
+    reads["shell"]["stdin"] = "words"
+    scene = Scene(tmp_path / "agents")
+    scene.user()
+    said = _refusal(
+        tmp_path,
+        task("a", identity=given({"kind": "env", "name": "LD_PRELOAD"})),
+        task("b", identity=given(variable, {"kind": "file", "name": "t", "expose_as": "TOKEN"})),
+        task("c", "tool:shelf", "get", identity=given({"kind": "file", "name": "t"})),
+        reads,
+        prompt("e", "hello", identity=given(stdin)),
+        environment=scene.env,
+    )
+    messages = (
+        "sets LD_PRELOAD, which decides what code the task runs",
+        "two bindings set TOKEN",
+        "the task has no file for credentials.token",
+        "credentials.token and shell.stdin cannot both be the standard input",
+        "the task has no standard input for credentials.token",
+    )
+    for index, message in enumerate(messages):
+        assert f"$.workflows[0].tasks[{index}].identity.presentation.bindings" in said
+        assert message in said
+    Engine(tmp_path, task("a", identity=given(variable, variable, required=False)))
+
+
 def test_what_an_agent_can_never_do_is_refused_at_apply_by_name(tmp_path: Path) -> None:
     """By its own manifest: options that it does not have, conversations that it cannot resume, a sandbox that is none."""
     scene = Scene(tmp_path / "agents")

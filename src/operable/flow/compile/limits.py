@@ -4,7 +4,7 @@ By the text of the manifest alone (`unsupported`), and by what this machine has 
 application that no task could call here. What is not listed here is done, or refused by a gate when a run starts.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from operable.flow.compile.plan import normal_approval
@@ -70,6 +70,26 @@ def task_problems(manifest: Json, workflow: Json, task: Json) -> Iterator[tuple[
     handoff = (identity.get("presentation") or {}).get("handoff")
     if handoff not in (None, "none"):
         yield "identity.presentation.handoff", f"is {handoff}, and the engine hands no credentials on"
+    for message in _binding_problems(task, (identity.get("presentation") or {}).get("bindings") or ()):
+        yield "identity.presentation.bindings", message
+
+
+def _binding_problems(task: Json, bindings: Sequence[Json]) -> Iterator[str]:
+    if not bindings:
+        return
+    from operable.flow.run.credentials import binding_problems
+
+    kinds: tuple[str, ...] = (
+        "env",
+        "file",
+        "stdin",
+    )  # a program takes all of them, an agent has no standard input of its own
+    if tool_of(task) is not None:
+        kinds = ("env",)
+    elif task["target"]["session_target"] != "shell":
+        kinds = ("env", "file")
+    given = tool_of(task) is None and (task.get("shell") or {}).get("stdin") is not None
+    yield from binding_problems(bindings, shell_stdin=given, kinds=kinds)
 
 
 def _enclosed_tool(workflow: Json, task: Json) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,8 @@ Nothing is written before every binding was checked, so that a refused binding l
 import base64
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
@@ -23,6 +24,7 @@ from operable.proc.environment import loads_code
 from operable.proc.tree.keeper import KEEPER
 
 _FORBIDDEN = ("provider_assertions", "delegation_chain")
+_PLACES = {"env": "variable", "file": "file", "stdin": "standard input"}
 _FILE_NAME = re.compile(r"[A-Za-z0-9._-]{1,255}\Z")
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 
@@ -86,6 +88,32 @@ def materialise(
         yield given
     finally:
         _remove(given)
+
+
+def binding_problems(bindings: Iterable[Any], *, shell_stdin: bool, kinds: Collection[str]) -> Iterator[str]:
+    """Why bindings can never be given to a task, whatever the session has. `kinds` are those that the task can take.
+
+    A binding that is not required may be left out, so it is in the way of nothing.
+    """
+    required: list[tuple[str, Any]] = []
+    for binding in bindings:
+        source, target = binding["source"], binding["target"]
+        try:
+            _check_target(source, target["kind"], target)
+        except FlowError as problem:
+            yield problem.message
+        if target["kind"] != "none" and binding.get("required") is not False:
+            required.append((source, target))
+    for source, target in required:
+        if target["kind"] not in kinds:
+            yield f"the task has no {_PLACES[target['kind']]} for {source}"
+        if target["kind"] == "stdin" and shell_stdin:
+            yield f"{source} and shell.stdin cannot both be the standard input"
+    names = Counter(target.get("name") for _, target in required if target["kind"] == "env")
+    names.update(target["expose_as"] for _, target in required if target.get("expose_as"))
+    for name, count in names.items():
+        if count > 1:
+            yield f"two bindings set {name}"
 
 
 def _checked(session: Mapping[str, Any], bindings: list[Any], kinds: list[str]) -> list[_Placed]:
