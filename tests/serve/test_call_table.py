@@ -230,4 +230,5 @@ def test_every_cell_is_a_call_or_has_a_reason():
         assert side in TABLE["sides"]
         assert set(cells) <= set(TABLE["things"])
         assert set(cells.values()) <= set(TABLE["reasons"])
+    assert set(TABLE["short"]) == set(TABLE["reasons"])
     assert {side for _, side in CELLS} == set(SIDES)

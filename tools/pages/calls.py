@@ -26,21 +26,20 @@ def render() -> str:
     header = ["kind", "call", *found["sides"].values()]
     rows = []
     for kind, name in found["things"].items():
-        cells = [_cell(found["without"].get(side, {}).get(kind), numbers) for side in found["sides"]]
+        reached = [found["without"].get(side, {}).get(kind) for side in found["sides"]]
+        cells = [
+            "yes" if reason is None else f"{found['short'][reason]} ({numbers[reason]})" for reason in reached
+        ]
         rows.append([found["names"][kind], code(name), *cells])
     callers = [[name, code(f"{kind}:…")] for kind, name in found["sides"].items()]
     reasons = [f"{numbers[name]}. {text}" for name, text in found["reasons"].items()]
     lines = [
         *table(header, rows),
         "",
-        "A number says why a cell is not a call of its own:",
+        "A number says how a thing is reached where that is not a call of its own, or why it is not reached:",
         "",
         *reasons,
         "",
         *table(["side", "caller"], callers),
     ]
     return _INTRODUCTION + "\n" + "\n".join(lines) + "\n"
-
-
-def _cell(reason: str | None, numbers: dict[str, int]) -> str:
-    return "yes" if reason is None else f"({numbers[reason]})"
