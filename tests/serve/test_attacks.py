@@ -528,3 +528,20 @@ def test_a_session_that_ends_itself_ends_those_that_it_started(daemon, work):
     client("POST", f"/sessions/{lead}/kill")
     states = [f"/sessions/{each}" for each in (lead, child)]
     assert until(lambda: all(daemon.admin.get(each).json["status"] == "killed" for each in states))
+
+
+def test_one_token_does_not_take_all_sessions_of_mcp(daemon, work):
+    """Nor does one that is used end: the least recently used one of the same token does."""
+    other = daemon.token("patient", "read")
+    kept = mcp_session(other)
+    start(daemon, work)
+    client = session_client(daemon)
+    first = mcp_session(client)
+    second = mcp_session(client)
+    ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    for _ in range(20):
+        mcp_session(client)
+        assert client("POST", "/mcp", ping, headers=first).status == 200
+    assert until(lambda: client("POST", "/mcp", ping, headers=second).status == 404)
+    assert client("POST", "/mcp", ping, headers=first).status == 200
+    assert other("POST", "/mcp", ping, headers=kept).status == 200

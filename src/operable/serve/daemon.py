@@ -250,6 +250,7 @@ class Daemon:
         for place in tuple(self._streams.get(name, ())):
             place.end()
         self.work.end(name)
+        self.gateway.forget(name)
 
     def require_stream(self, name: str) -> None:
         """Raises Fail rate_limited/TOO_MANY_READERS."""

@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from functools import partial
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 _CLIENTS = 64  # whose tools are kept ready
 _SESSIONS = 200  # of the protocol
+_OWN_SESSIONS = 16  # of these, of one token: with one more the one that was used least recently ends
+_SESSION = b"mcp-session-id"
 _STARTING = 30.0
 IDENTITY = "operable.identity"  # in the scope of a request
 
@@ -56,6 +58,8 @@ class McpGateway:
         self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Event | None = None
         self._is_over = asyncio.Event()
+        self._opened: defaultdict[HttpIdentity, OrderedDict[bytes, None]] = defaultdict(OrderedDict)
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def answer(
         self, identity: HttpIdentity, body: bytes, place: AbstractContextManager[StreamPlace] | None = None
@@ -72,7 +76,46 @@ class McpGateway:
             except MalformedMessage as malformed:
                 message = f"the body is not a message: {malformed.code}"
                 raise Fail("usage", "MESSAGE_INVALID", message) from malformed
-        return _McpAnswer(await self._started(), identity, body, place)
+        return _McpAnswer(await self._started(), identity, body, self._used, place)
+
+    def _used(self, identity: HttpIdentity, session: bytes) -> None:
+        """A session of the protocol was opened, or asked for something."""
+        own = self._opened[identity]
+        own[session] = None
+        own.move_to_end(session)
+        while len(own) > _OWN_SESSIONS:
+            self._end_session(identity, own.popitem(last=False)[0])
+
+    def forget(self, name: str) -> None:
+        """This token is not one any more, or this session has ended: the sessions of the protocol that it opened end."""
+        for identity in [each for each in self._opened if each.name == name]:
+            for session in self._opened.pop(identity):
+                self._end_session(identity, session)
+
+    def _end_session(self, identity: HttpIdentity, session: bytes) -> None:
+        """As its client would. One that is gone already is not found, which makes no difference."""
+        if self._manager is None or self._is_over.is_set():
+            return
+        scope = {
+            "type": "http",
+            "http_version": "1.1",
+            "method": "DELETE",
+            "scheme": "http",
+            "path": "/mcp",
+            "query_string": b"",
+            "headers": [(b"accept", b"application/json, text/event-stream"), (_SESSION, session)],
+        }
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(_: Any) -> None:
+            """No client reads it."""
+
+        ending = _McpAnswer(self._manager, identity, b"", lambda _identity, _session: None, None)
+        task = asyncio.get_running_loop().create_task(ending(scope, receive, send))
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
     def end(self) -> None:
         """End every stream: the daemon is about to end."""
@@ -159,11 +202,12 @@ class _McpAnswer(Response):
         manager: StreamableHTTPSessionManager,
         identity: HttpIdentity,
         body: bytes,
+        used: Callable[[HttpIdentity, bytes], None],
         place: AbstractContextManager[StreamPlace] | None,
     ) -> None:
         super().__init__()
         self._manager, self._identity, self._body = manager, identity, body
-        self._place = place
+        self._used, self._place = used, place
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if self._place is None:
@@ -197,5 +241,12 @@ class _McpAnswer(Response):
         async def next_message() -> Any:
             return waiting.pop() if waiting else await receive()
 
+        async def passed(message: Any) -> None:
+            if message["type"] == "http.response.start" and message["status"] < 300:
+                session = dict(message.get("headers", ())).get(_SESSION)
+                if session is not None and scope["method"] != "DELETE":
+                    self._used(self._identity, session)
+            await send(message)
+
         given = {**scope, "user": user, IDENTITY: self._identity}
-        await self._manager.handle_request(given, next_message, send)
+        await self._manager.handle_request(given, next_message, passed)

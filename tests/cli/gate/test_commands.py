@@ -1,6 +1,7 @@
 """The gate at the command line: rules are shown and tried, questions are listed and answered, calls are judged and recorded."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from operable.kernel.errors import Fail
 from operable.wire.events import Choice
 from tests.app.making import made
 from tests.cli.drive import operable, running
+from tests.engine.manifests import manifest, task
 from tests.gate.calls import LIMIT, push
 from tests.run.fake import HITS, tool
 
@@ -370,3 +372,23 @@ def test_every_command_that_runs_a_tool_passes_the_gate(home, tmp_path):
     actions = [record["action"] for record in home.records()]
     counts = [actions.count(f"call.{each}") for each in ("denied", "started", "ended")]
     assert counts == [4, 4, 4]  # the first stage of the first pipeline was admitted, and did not run
+
+
+@pytest.mark.parametrize("rule", ["flow/flow/first/trigger", "execute:touch *", "*"])
+def test_a_task_that_is_run_here_is_under_the_rules_about_its_job(home, rule):
+    document = manifest(
+        task("first", "touch", "ran"),
+        task("second", "touch", "also", trigger={"parent": "first", "on": "success"}),
+    )
+    (home.work / "flow.json").write_text(json.dumps(document))
+    home.rules(f'deny = ["{rule}"]')
+    assert home("flow", "exec", "flow.json", "first").error["code"] == "CALL_DENIED"
+    assert home("flow", "run", "flow.json").error["code"] == "CALL_DENIED"
+    assert not (home.work / "ran").exists()
+    home.rules('allow = ["flow/flow/*"]')
+    assert home("flow", "exec", "flow.json", "first").exit_code == 0
+    assert home("flow", "run", "flow.json").exit_code == 0
+    calls = [(each["action"], each["subject"]["ref"].split("/")[2]) for each in home.records()]
+    assert calls.count(("call.denied", "first")) == 2
+    assert calls.count(("call.started", "first")) == calls.count(("call.ended", "first")) == 2
+    assert (home.work / "also").exists()

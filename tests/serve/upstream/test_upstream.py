@@ -122,6 +122,22 @@ def test_a_tool_that_changed_since_it_was_approved_is_not_called(upstream):
     assert upstream.add().exit_code == 0
 
 
+def test_a_server_that_was_removed_after_it_was_listed_is_not_called(upstream):
+    """A server of MCP and a question about a call live longer than a registration."""
+    upstream.add()
+    toolbox = upstream.toolbox('allow = ["mcp/shop/*"]')
+    assert operable("upstream", "remove", "shop", "--confirm", env=upstream.env).exit_code == 0
+
+    async def called():
+        tool = await toolbox.tool("shop_look")
+        async with asyncio.timeout(LIMIT):
+            return await toolbox.call(tool, toolbox.call_of(tool, {}, MODEL), progress=_quiet)
+
+    with pytest.raises(Fail) as caught:
+        asyncio.run(called())
+    assert (caught.value.code, upstream.called) == ("UPSTREAM_CHANGED", [])
+
+
 def test_no_name_of_a_server_makes_a_rule_match_what_it_is_not_about(upstream):
     names = ["../../wrap/git/push", "git/push", "git push", "git-push", "\u202epush", "a" * 300, ""]
     upstream.add(tools=[{"name": name} for name in names])

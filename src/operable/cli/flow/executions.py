@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -48,8 +49,10 @@ def planned_execution(call: FlowCall, context: Context) -> Change[Callable[[], A
     place = shown["source"]
 
     def work() -> Any:
-        with addressed(source, task, by=by, workflow=options.workflow_id):
-            return execute(manifest, task, by, replace(options, content=plan.get("content", {})))
+        with _at_the_gate(selected) as end, addressed(source, task, by=by, workflow=options.workflow_id):
+            answer = execute(manifest, task, by, replace(options, content=plan.get("content", {})))
+            end("OK" if answer["ok"] else "TASK_FAILED")
+            return answer
 
     return Change(
         "execute",
@@ -57,6 +60,14 @@ def planned_execution(call: FlowCall, context: Context) -> Change[Callable[[], A
         **plan,
         preview={name: value for name, value in shown.items() if name not in _VOLATILE},
     ).carry(work)
+
+
+def _at_the_gate(selected: Selected) -> AbstractContextManager[Callable[[str], None]]:
+    from operable.cli.gate.command_line import admitted_task
+
+    shell, source = selected.task.get("shell"), selected.source
+    words = [] if shell is None else [shell["program"], *(shell.get("args") or [])]
+    return admitted_task(f"{source['workflow_id']}/{source['task_id']}", words)
 
 
 def _disclosed(selected: Selected, by: Caller, options: ExecOptions) -> dict[str, Any]:
@@ -119,9 +130,15 @@ def planned_run(call: FlowCall) -> Iterator[Change[WorkflowRun] | Warn]:
 
 def ran(changes: list[Change[WorkflowRun]], context: Context) -> Iterator[FlowTask | Warn]:
     run = changes[0].payload
-    with addressed(changes[0].target):
+    with ExitStack() as stack:
+        tasks = [change.target.partition("/")[2] for change in changes]
+        # All of them before the first one runs: a workflow that may not run to its end does not begin.
+        ends = {task: stack.enter_context(_at_the_gate(run.select(task))) for task in tasks}
+        stack.enter_context(addressed(changes[0].target))
         for record in run:
             task = record["source"]["task_id"]
+            if task in ends:
+                ends[task]("OK" if record["status"] == "succeeded" else f"TASK_{record['status'].upper()}")
             yield from warned([f"{task}: {text}" for text in (record["execution"] or {}).get("warnings", ())])
             yield FlowTask(
                 workflow_id=record["source"]["workflow_id"],

@@ -7,7 +7,7 @@ has one. A question of a rule is asked at the terminal where a person is at it, 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from operable.gate.call import CHANGE, DESTROY, READ, UNKNOWN, GatedCall, person
 from operable.gate.call_gate import CallAdmission, CallGate
 from operable.kernel.errors import Fail
 from operable.kernel.visible import spelt_out
+from operable.state.paths import policy_path
 
 if TYPE_CHECKING:
     from operable.tool import Relay
@@ -54,6 +55,28 @@ def admitted(
     try:
         with gate.admit_now(call, on_ask=ask) as admission:
             yield admission
+    finally:
+        gate.close()
+
+
+@contextmanager
+def admitted_task(label: str, words: Sequence[str]) -> Iterator[Callable[[str], None]]:
+    """A task of a flow that the user runs now: the call `flow/WORKFLOW/TASK/trigger`, as on every other way to run it.
+
+    `words` are those of its program. Gives a function for the code of its end. Free without a policy file.
+    """
+    if policy_path() is None:
+        yield lambda _code: None
+        return
+    from operable.offer.gate_call import effect_of
+    from operable.serve.flow_call import TRIGGER
+
+    effect = effect_of(TRIGGER, {})
+    call = GatedCall(person(), "flow", label, TRIGGER.name, {}, effect, os.path.realpath("."), tuple(words))
+    gate = CallGate()
+    try:
+        with gate.admit_now(call) as admission:
+            yield admission.close
     finally:
         gate.close()
 

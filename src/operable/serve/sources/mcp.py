@@ -6,6 +6,7 @@ refused. Whether a tool only reads is its server's word, which counts only if th
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -55,6 +56,13 @@ class UpstreamAdapter:
         del confirmed
         from operable.serve.upstream.connection import connection
 
+        # A server of ours lives longer than a listing, and a question about a call longer than a registration.
+        if not any(
+            each.digest == self._server.digest for each in await asyncio.to_thread(UpstreamServers().all)
+        ):
+            name = self._server.name
+            message = f"{name} is not registered any more as it was listed"
+            raise Fail("authz", "UPSTREAM_CHANGED", message, target=f"mcp/{name}/{action.name}")
         live = connection(self._server)
         answer = await live.call(self._tools[action.name], arguments, progress)
         entries = [part.model_dump(by_alias=True, mode="json", exclude_none=True) for part in answer.content]
