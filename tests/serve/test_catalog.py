@@ -15,6 +15,7 @@ from operable.serve.catalog import catalog, kinds, recent_catalog
 from tests.app.making import made
 from tests.cli.drive import operable
 from tests.host.agents import calls, manifest
+from tests.host.scene import steps
 from tests.wrap.drive import CLI, Made
 
 PROBE = """---
@@ -280,3 +281,21 @@ def test_an_agent_of_the_project_that_changes_after_it_was_listed_does_not_run(h
         )
     assert refused.value.code == "MANIFEST_NOT_APPROVED"
     assert calls(folder) == []
+
+
+def test_what_the_configuration_denies_binds_a_call_of_an_agent(here):
+    folder = here.home / "config" / "agents" / "scripted"
+    folder.mkdir(parents=True)
+    (folder / "AGENT-CLI.md").write_text(f"---\n{json.dumps(manifest(folder, name='scripted'))}\n---\n")
+    here.rules('allow = ["kind:edit"]')
+    (here.home / "config" / "operable.toml").write_text('[rules]\ndeny = ["edit:made"]\n')
+    agent = found(here, only=["agent"])["agent", "scripted"]
+    call = {"call": "Write", "kind": "edit", "ask": True, "args": {"path": "made"}, "touch": "made"}
+
+    async def progress(*_):
+        pass
+
+    given = {"prompt": steps(call, {"say": "done"})}
+    done = asyncio.run(agent.adapter.call(agent.actions[0], given, confirmed=True, progress=progress))
+    assert done.ok
+    assert not (here.project / "made").exists()

@@ -69,6 +69,11 @@ def test_an_agent_may_do_nothing_that_it_asks_for_unless_a_policy_says_so(scene,
     assert execute(value, "a", by, ExecOptions(policy=rules(allow=["kind:edit"])))["ok"] is True
     assert made.exists()
 
+    made.unlink()
+    (scene.home / "config" / "operable.toml").write_text('[rules]\ndeny = ["edit:made"]\n')
+    assert execute(value, "a", by, ExecOptions(policy=rules(allow=["kind:edit"])))["ok"] is True
+    assert not made.exists()  # what the user's configuration denies binds every session of an agent
+
 
 def built_in(scene: Scene) -> None:
     """The built-in agent without a model, as an agent of the user's own."""

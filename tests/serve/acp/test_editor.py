@@ -13,6 +13,7 @@ from acp.transports import default_environment
 
 from operable.gate.approvals import Decision, answer_ask, pending_asks
 from operable.kernel.errors import Fail
+from operable.serve.session.spawn import SpawnRequest, keep_request
 from tests.agent.acp_editor import PATIENCE, Editor, _streams, run, say
 from tests.cli import forks
 from tests.cli.drive import PROGRAM, operable
@@ -123,6 +124,52 @@ def test_a_rule_for_the_editor_denies_before_the_editor_is_asked(home):
     editor = run(scene())
     assert editor.asked == []
     assert editor.of("tool_call_update")[-1].status == "failed"
+
+
+def test_what_the_configuration_denies_binds_an_editor(home):
+    (home / "config" / "operable.toml").write_text('[rules]\ndeny = ["execute:git push*"]\n')
+
+    async def scene():
+        async with editing(home) as (editor, connection):
+            session_id = await opened(home, connection)
+            await say(connection, session_id, steps({**RUN, "result": "pushed"}))
+            return editor
+
+    editor = run(scene())
+    assert editor.asked == []
+    assert editor.of("tool_call_update")[-1].status == "failed"
+
+
+def test_a_session_that_goes_on_in_an_editor_keeps_its_rules_and_its_sandbox(home):
+    """It may have been started under other rules than those of editors, and what it read is in it."""
+
+    async def begun():
+        async with editing(home) as (_, connection):
+            session_id = await opened(home, connection)
+            await say(connection, session_id, steps({"say": "Hello"}))
+            return session_id
+
+    session_id = run(begun())
+    (home / "strict.toml").write_text('deny = ["execute:git push*"]')
+    (folder,) = home.glob(f"state/agents/*/sessions/{session_id}")
+    keep_request(str(folder), SpawnRequest(adapter="scripted", policy=str(home / "strict.toml")))
+
+    async def loaded():
+        async with editing(home) as (editor, connection):
+            await connection.load_session(cwd=str(home.parent / "work"), session_id=session_id)
+            await say(connection, session_id, steps({**RUN, "result": "pushed"}))
+            return editor
+
+    for _ in range(2):  # the second one goes on from the first
+        editor = run(loaded())
+        assert editor.asked == []
+        assert editor.of("tool_call_update")[-1].status == "failed"
+    for each in home.glob("state/agents/*/sessions/ses_*"):
+        keep_request(str(each), SpawnRequest(adapter="scripted", sandbox="nothing-like-it"))
+    with pytest.raises(RequestError) as refused:
+        run(loaded())
+    data: Any = refused.value.data
+    assert data["code"] == "SANDBOX_PROVIDER_UNKNOWN"
 
 
 def test_a_person_elsewhere_may_answer_first(home):

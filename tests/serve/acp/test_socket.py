@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 from contextlib import AsyncExitStack
+from typing import Any
 
 import acp
 import pytest
@@ -115,6 +116,30 @@ def test_only_an_admin_brings_servers_for_they_are_commands_with_our_rights(daem
             return refused.value
 
     assert run(scene()).data["code"] == "SERVERS_REFUSED"
+
+
+def test_without_the_scope_read_an_editor_sees_no_session_that_it_did_not_begin(daemon, work):
+    agent = daemon.token("writes-only", "prompt")
+
+    async def scene():
+        async with editing(daemon.admin) as (_, connection):
+            secret = await opened(connection, work)
+            await say(connection, secret, steps({"say": "a secret"}))
+        async with editing(agent) as (editor, connection):
+            own = await opened(connection, work)
+            await say(connection, own, steps({"say": "Hello"}))
+            codes = []
+            for refused in (
+                connection.list_sessions(cwd=work),
+                connection.load_session(cwd=work, session_id=secret),
+            ):
+                with pytest.raises(RequestError) as caught:
+                    await refused
+                data: Any = caught.value.data
+                codes.append(data["code"])
+            return codes, editor.text(own), editor.text(secret)
+
+    assert run(scene()) == (["SCOPE_MISSING"] * 2, "Hello", "")
 
 
 def test_who_may_not_have_a_socket_gets_an_answer_of_http(daemon, work):

@@ -102,7 +102,7 @@ class PromptWork:
         timeout = None if it.bound.timeout_ms is None else it.bound.timeout_ms / 1000
         options = StartOptions(
             workspace=it.caller.cwd,
-            policy=self._policy,
+            policy=_configured(self._policy, it.caller.cwd),
             on_ask=None if chosen.on_ask is None else self._ask,
             model=merged_model_policy(it.selected.workflow, task)["model"],
             options=self._choices,
@@ -239,6 +239,14 @@ def _missing(workflow: Json, task: Json, agent: "AgentCliHandle") -> list[str]:
     if (task.get("session") or {}).get("preferred_key") is not None:
         missing += [] if agent.manifest.capabilities.resumable else ["session.preferred_key"]
     return missing
+
+
+def _configured(policy: "Policy", workspace: str) -> "Policy":
+    """The rules with what the configuration of the user and of the project denies, as in every session of an agent."""
+    from operable.gate.policy.pattern import DENY
+    from operable.project.settings import load_settings
+
+    return policy.with_rules([rule for rule in load_settings(workspace).rules if rule.effect == DENY])
 
 
 def _choices(it: Execution, agent: "AgentCliHandle") -> dict[str, Any]:

@@ -20,13 +20,17 @@ from acp import RequestError, schema
 from operable import __version__
 from operable.agent.acp.transport import serve
 from operable.gate.call import CallerId
+from operable.gate.policy.rules import Policy
 from operable.host.agent_cli import AgentCliHandle
 from operable.host.session.registry import ALIVE, Registry, SessionHome, SessionOrigin
+from operable.host.session.session import Session
 from operable.host.start.options import StartOptions
+from operable.host.start.placement import NONE
+from operable.host.start.project import configured
 from operable.kernel.errors import Fail
 from operable.serve.acp.editor_session import EditorSession, closed, refusal
 from operable.serve.session.continuation import NATIVE, TRANSCRIPT, Predecessor
-from operable.serve.session.spawn import find_adapter, rules_for, with_home
+from operable.serve.session.spawn import find_adapter, keep_request, root_options, rules_for, with_home
 
 _PAGE = 50  # sessions in one answer
 _SESSIONS = 50  # of one editor at a time; each is an agent process
@@ -41,7 +45,8 @@ class EditorMethods:
     """The methods of the protocol, called by the SDK. One editor, one agent, any number of sessions.
 
     `known_as`: the editor's name where it is proven; else it is what the editor says. `may_answer`: whether a question is
-    asked in the editor. `may_bring_servers`: whether sessions may have MCP servers that the editor names.
+    asked in the editor. `may_bring_servers`: whether sessions may have MCP servers that the editor names. `may_read`:
+    whether it sees sessions that it did not begin over this connection.
     """
 
     def __init__(
@@ -51,11 +56,12 @@ class EditorMethods:
         *,
         may_answer: bool = True,
         may_bring_servers: bool = True,
+        may_read: bool = True,
     ) -> None:
         self._agent = agent
         self._known_as = known_as
         self._editor = "an editor" if known_as is None else CallerId("acp", known_as).name
-        self._may_answer, self._may_bring_servers = may_answer, may_bring_servers
+        self._may_answer, self._may_bring_servers, self._may_read = may_answer, may_bring_servers, may_read
         self._client: acp.Client | None = None
         self._sessions: dict[str, EditorSession] = {}
         self._homes = Registry()
@@ -102,6 +108,7 @@ class EditorMethods:
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> acp.LoadSessionResponse:
         """The session goes on natively or by its transcript, as its manifest says, under the id that the editor knows."""
+        self._require_reading()
         known = self._sessions.get(session_id)
         home = self._home(session_id, _workspace(cwd))
         chain = await asyncio.to_thread(self._chain, home)
@@ -119,6 +126,7 @@ class EditorMethods:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **_: Any
     ) -> schema.ListSessionsResponse:
+        self._require_reading()
         if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
             raise RequestError.invalid_params({"message": "This cursor is not one of ours"})
         start = int(cursor or 0)
@@ -156,6 +164,11 @@ class EditorMethods:
 
     # --- sessions
 
+    def _require_reading(self) -> None:
+        if not self._may_read:
+            text = "sessions of others are read with a token that has the scope read"
+            raise refusal(Fail("authz", "SCOPE_MISSING", text))
+
     async def _started(
         self,
         cwd: str,
@@ -173,9 +186,10 @@ class EditorMethods:
         made = EditorSession(self._client, self._editor)
         try:
             handle = self._handle(cwd)
+            rules = rules_for(f"acp:{self._editor}")
             options = StartOptions(
                 cwd,
-                policy=rules_for(f"acp:{self._editor}"),
+                policy=rules,
                 on_ask=made.ask if self._may_answer else None,
                 label=None if before is None else before.home.meta.label,
                 mcp_servers=tuple(
@@ -183,6 +197,7 @@ class EditorMethods:
                 ),
             )
             if before is not None:
+                options = _as_confined_as(options, before, rules)
                 strategy = before.strategy(handle.manifest)
                 native = strategy == NATIVE
                 options = replace(
@@ -192,7 +207,13 @@ class EditorMethods:
                     origin=SessionOrigin(continues=before.home.meta.id),
                 )
                 made.history = [] if native else await asyncio.to_thread(before.history)
+            named = before is not None and before.request().policy is not None
+            options, _ = configured(
+                options, handle.id, handle.manifest.protocol, os.environ, named=named
+            )  # what the user's and the project's configuration denies binds an editor also
             session = await handle.start(with_home(handle, options))
+            if before is not None:
+                await _keep(session, before)
         except Fail as problem:
             raise refusal(problem) from problem
         made.opened(session, own_id)
@@ -244,6 +265,23 @@ class EditorMethods:
         if session_id not in self._sessions:
             raise RequestError(-32002, "There is no such session here", {"sessionId": session_id})
         return self._sessions[session_id]
+
+
+async def _keep(session: Session, before: Predecessor) -> None:
+    """What it was started with, for the next time that it goes on. A session that would lose it is ended."""
+    try:
+        keep_request(session.home.folder, before.request())
+    except Fail:
+        await session.close()
+        raise
+
+
+def _as_confined_as(options: StartOptions, before: Predecessor, rules: Policy) -> StartOptions:
+    """A session that goes on keeps the sandbox and the rules that it was started with, and the folder that it was in."""
+    request = before.request()
+    sandbox = None if request.sandbox == NONE else request.sandbox
+    kept = root_options(request, options.workspace, rules)
+    return replace(options, sandbox=sandbox, policy=kept.policy, is_judged=True)
 
 
 def _goes_on(handle: AgentCliHandle) -> bool:

@@ -2,6 +2,7 @@
 
 The caller is `acp:TOKEN`, by the name of the token. An editor whose token has no scope `approve` is not asked: its questions
 wait in the inbox. One without `admin` brings no MCP servers: a server is a command that runs with the rights of the daemon.
+One without `read` sees only the sessions that it begins.
 
 Theory of operation. The server library reads the next message when the one before was taken, and `send` waits while the
 buffers of the socket are full: an editor that does not read slows its own agents down, and nothing else. One that is gone
@@ -54,6 +55,7 @@ async def serve_socket(
         identity.name,
         may_answer=identity.allows("approve"),
         may_bring_servers=identity.allows("admin"),
+        may_read=identity.allows("read"),
     )
     await converse(methods, SocketTransport(receive, send, over))
 

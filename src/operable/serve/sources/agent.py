@@ -78,11 +78,13 @@ class AgentTurnAdapter:
         from operable.host.agent_cli import agent
         from operable.host.arm import Message
         from operable.host.start.options import StartOptions
+        from operable.host.start.project import configured
 
         handle = agent(
             self._path, workspace=self._workspace
         )  # as it is now: a server lives longer than a listing
         options = StartOptions(self._workspace, policy=_session_policy(), label=f"call of {self._name}")
+        options, _ = configured(options, handle.id, handle.manifest.protocol, os.environ)
         texts, problem = [], None
         async with await handle.start(options) as session:
             turn = session.send(Message(arguments["prompt"]), timeout=arguments.get("timeout", _TIMEOUT))
