@@ -10,6 +10,7 @@ import pytest
 from operable.testing.models import ModelServer
 from tests.agents.install import BIN, missing
 from tests.agents.loopback import environment
+from tests.agents.test_aionrs import PROGRAMS
 from tests.agents.test_real_agents import DRIVEN, Driven, script
 from tests.serve.daemon import DaemonUnderTest, descendants, is_alive, serving, until
 
@@ -17,16 +18,25 @@ LIMIT = 240
 AT_ONCE = 3  # agents; two processors have enough to do with that
 # Both are part of this project, so they are always there.
 OWN = [Driven("operable-agent", "operable-agent"), Driven("operable-agent-acp", "operable-agent")]
-MORE = [Driven("droid", "droid"), Driven("pi", "pi")]
+MORE = [Driven("droid", "droid"), Driven("pi", "pi"), Driven("vibe", "vibe")]
+AIONRS = Driven("aionrs", "aionrs")  # on no registry: where AIONRS_BIN names one
 NEVER_ASKS = {"pi"}
-MODES = {"codex": "read-only", "codex-app-server": "read-only", "goose": "approve", "opencode": "ask"}
+MODES = ("codex", "read-only"), ("codex-app-server", "read-only"), ("goose", "approve"), ("opencode", "ask")
+CHOICES = {name: {"mode": mode} for name, mode in MODES} | {
+    "aionrs": {"model": "claude-sonnet-5", "options": {"provider": "anthropic"}}
+}
 # They run commands, or do anything, without a question, so that only rules which allow that are not refused.
 RULES = {"hermes": 'allow = ["kind:execute"]\ndefault = "ask"\n', "pi": 'default = "allow"\n'}
 
 
 @pytest.mark.timeout(LIMIT + 60)
 def test_every_installed_agent_is_driven_over_http(tmp_path):
-    driven = [each for each in (*DRIVEN, *MORE, *OWN) if each in OWN or missing(each.agent) is None]
+    driven = [each for each in (*DRIVEN, *MORE) if missing(each.agent) is None] + OWN
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    if PROGRAMS[0]:
+        (programs / "aionrs").symlink_to(PROGRAMS[0])
+        driven.append(AIONRS)
     home = tmp_path / "home"
     env: dict[str, str] = {}
     for name, text in RULES.items():
@@ -37,7 +47,7 @@ def test_every_installed_agent_is_driven_over_http(tmp_path):
         config = home / ".codex" / "config.toml"
         if config.exists():  # a daemon gives an agent what its manifest names, and no other variable
             config.write_text(config.read_text().replace("SCRIPTED_API_KEY", "OPENAI_API_KEY"))
-        env["PATH"] = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+        env["PATH"] = os.pathsep.join((str(programs), str(BIN), os.environ["PATH"]))
         with serving(tmp_path / "state", env=env) as daemon, ThreadPoolExecutor(AT_ONCE) as pool:
             found = list(pool.map(lambda each: drive(daemon, each.manifest, tmp_path), driven))
             left = descendants(daemon.process.pid)
@@ -52,9 +62,7 @@ def drive(daemon: DaemonUnderTest, name: str, root) -> tuple[str, str]:
     """What became of one agent; in words where it was not driven to its end."""
     work = root / name
     work.mkdir()
-    body = {"adapter": name, "cwd": str(work), "label": name}
-    if name in MODES:
-        body["mode"] = MODES[name]
+    body = {"adapter": name, "cwd": str(work), "label": name, **CHOICES.get(name, {})}
     if name in RULES:
         body["policy"] = str(root / f"{name}.toml")
     started = daemon.admin("POST", "/sessions/agent", body)
