@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from operable.kernel.redact import redact_text
@@ -66,18 +66,24 @@ PLACES = [
 ]
 
 
+def left(masked):
+    """What is left of a text. The marks are not: `d],a=` would be found in `token=[redacted],a=`, where its first part is gone."""
+    return masked.replace("[redacted]", "\0")
+
+
 @requirement("aoi:11:config-contents", "aoi:11:sensitive-flags")
 @pytest.mark.parametrize("place", PLACES)
+@example(name="token", secret="d],0000=")
 @given(name=st.sampled_from(NAMES), secret=SECRET)
 def test_a_secret_after_its_name_never_survives(place, name, secret):
     assume("<" not in secret or not place.startswith("<"))  # it could not stand in XML
     text = place.format(name=name, secret=secret)
     masked = redact_text(text)
-    assert secret not in masked
+    assert secret not in left(masked)
     assert name in masked
     assert redact_text(masked) == masked
     quoted = redact_text(json.dumps({"log": text}))
-    assert secret not in quoted
+    assert secret not in left(quoted)
     assert redact_text(quoted) == quoted
 
 

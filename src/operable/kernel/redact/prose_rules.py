@@ -28,7 +28,7 @@ from operable.kernel.redact.names import (
 from operable.kernel.redact.plain import is_code, is_message, is_plain, is_reader, is_weak
 from operable.kernel.redact.shapes import HINTS as SHAPE_HINTS
 from operable.kernel.redact.shapes import mask_shapes
-from operable.kernel.redact.urls import redact_url
+from operable.kernel.redact.urls import mask_encoded_pairs, redact_url
 
 # `name =`, `"name":`, `\"name\":`, `env['NAME'] =>`, `--name=`; `bol` when it opens a line (config file, .env, YAML list).
 _ANNOUNCEMENT = re.compile(
@@ -150,6 +150,8 @@ def _one_pass(text: str, levels: int) -> str:
     if "/" in text and ("://" in text or "?" in text or "\\/" in text):
         text = _ADDRESS.sub(lambda found: redact_url(found[0]), text)
     lowered = text.lower()
+    if "%3" in text or "%253" in text or "%25253" in text:
+        text = mask_encoded_pairs(text)
     if contains_any(lowered, NAME_HINTS):
         text = _mask_named(text, lowered)
     if "-" in text and ("-H" in text or "-u" in text or "--header" in text or _has_password_option(text)):

@@ -6,7 +6,7 @@ and their order stay; only values go. Works with or without a scheme (`/cb?code=
 
 import re
 
-from operable.kernel.redact.names import MASK, is_secret_name
+from operable.kernel.redact.names import MASK, is_counting_name, is_secret_name
 from operable.kernel.redact.shapes import mask_shapes
 
 # Query keys that carry authority although their name does not say so.
@@ -28,6 +28,17 @@ _SCHEME = re.compile(r"[A-Za-z0-9+.-]++:\\?/\\?/")  # `:\/\/` is how some JSON w
 _USERINFO = re.compile(r"//[^/\s:@]*+:([^/\s@]++)@")
 _QUERY_PAIR = re.compile(r"[?&;#]([^?&;#\s]++)")
 _SHORTEST_PASSWORD = 8  # a shorter value in a query is a word or a number
+# A pair of a query, or of JSON, in the value of another query: encoded once or more often.
+_ENCODED_PAIR = re.compile(
+    r"(?:%(?:25){0,2}(?:3F|26|23|3B)|(?<![\w%.-]))(?P<name>[\w.-]{1,64})%(?:25){0,2}3D"
+    r"(?P<value>(?:(?!%(?:25){0,2}(?:26|23|22|7D))[^&\s\"'<>#])+)",
+    re.IGNORECASE,
+)
+_ENCODED_MEMBER = re.compile(
+    r"%(?:25){0,2}22(?P<name>[\w.-]{1,64})%(?:25){0,2}22(?:%(?:25){0,2}20|\+)?%(?:25){0,2}3A(?:%(?:25){0,2}20|\+)?%(?:25){0,2}22"
+    r"(?P<value>(?:(?!%(?:25){0,2}22)[^&\s\"'<>#])+)",
+    re.IGNORECASE,
+)
 _NESTING = 3  # addresses inside the query of addresses; deeper ones are hidden whole
 
 
@@ -97,6 +108,21 @@ def _mask_pairs(query: str, nesting: int) -> str:
 def _plain_key(piece: str) -> str:
     key = piece.partition("=")[0]
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), key) if "%" in key else key
+
+
+def mask_encoded_pairs(text: str) -> str:
+    """Values under secret names in what is percent-encoded: `?next=https%3A%2F%2Fh%2F%3Ftoken%3D…`."""
+    for pair in (_ENCODED_PAIR, _ENCODED_MEMBER):
+        text = pair.sub(_mask_encoded, text)
+    return text
+
+
+def _mask_encoded(found: re.Match[str]) -> str:
+    if not is_secret_query_key(found["name"]) or (
+        is_counting_name(found["name"]) and found["value"].isdigit()
+    ):
+        return found[0]
+    return found[0][: found.start("value") - found.start()] + MASK
 
 
 def passwords(text: str) -> list[str]:
