@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from operable.host.session.log_files import USER_MESSAGE, Record
 from operable.kernel.data_class import dataclass
-from operable.wire.events import AnyEvent, Notice, TextDelta, TurnEnd
+from operable.wire.events import AnyEvent, Notice, TextDelta, ToolCall, TurnEnd
 
 # About 8,000 tokens: enough for the thread of a conversation, a small part of any window.
 LIMIT = 32_000
@@ -33,11 +33,18 @@ def spoken(records: Iterable[Record]) -> list[Said]:
     """Both sides of a conversation, in order; a side that said nothing in a turn is left out."""
     found: list[Said] = []
     words: list[str] = []
+    has_called = False  # since the last words: what follows a call is a paragraph of its own
     for record in records:
         event = record.event
         if isinstance(event, TextDelta):
+            if has_called and words and not words[-1].endswith("\n"):
+                words.append("\n\n")
             words.append(event.text)
+            has_called = False
+        elif isinstance(event, ToolCall):
+            has_called = True
         elif isinstance(event, TurnEnd):
+            has_called = False
             found.append(Said("agent", "".join(words)))
             words.clear()
         elif (said := user_words(event)) is not None:

@@ -64,12 +64,15 @@ def test_what_is_no_request_is_taken_away_and_does_nothing(scene, working):
 
 def test_what_was_spoken_is_exported_as_markdown(scene):
     scene.user()
-    scene("prompt", "scripted", "--prompt", steps({"say": "An answer."}), "--session", "ses_one")
+    turn = steps({"say": "I look."}, {"call": "Read", "kind": "read"}, {"say": "An answer.\u001b[31m"})
+    scene("prompt", "scripted", "--prompt", turn, "--session", "ses_one")
 
     (export,) = scene("export", "ses_one").of("agent_export")
+    shown = scene("export", "ses_one", output=None).stdout.decode()
 
     assert export["text"].startswith("# ses_one\n\nscripted, ")
-    assert "## scripted\n\nAn answer.\n" in export["text"]
+    assert "## scripted\n\nI look.\n\nAn answer.\x1b[31m\n" in export["text"]
+    assert shown == export["text"].replace("\x1b", "·")
     assert "## You\n\n" in export["text"]
 
 
