@@ -138,6 +138,9 @@ class BuiltinPartner:
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
 
+    def ended(self) -> Fail | None:
+        return None
+
     @property
     def greeting(self) -> str:
         conversation = self._chat.conversation

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from operable.cli.terminal.partner import ChatStatus
 from operable.cli.terminal.question import DENIED
 from operable.gate.approvals import Decision
+from operable.host.session.link import session_ended
 from operable.host.start.choices import quirks_of
 from operable.kernel.errors import Fail
 from operable.project.settings import load_settings
@@ -126,6 +127,9 @@ class HostPartner(SessionQuestions):
     @property
     def alive(self) -> bool:
         return self._session.status == "running"
+
+    def ended(self) -> Fail | None:
+        return None if self.alive else session_ended(self._session.id, self._session.status)
 
     @property
     def takes_reasons(self) -> bool:

@@ -277,9 +277,15 @@ class Dialogue:
             self._call(self._drain)
 
     async def _watch(self) -> None:
-        """An answer of another process, or the end of the time for one, ends the question here."""
+        """An answer of another process, or the end of the time for one, ends the question here; so does the session's end
+        the chat.
+        """
         while True:
             await asyncio.sleep(_LOOK)
+            if self._over is None and (ended := self._partner.ended()) is not None:
+                self.failure = ended
+                self._screen.leave()
+                return
             question = self._question
             if question is None or await asyncio.to_thread(self._partner.waits, question.ask):
                 continue

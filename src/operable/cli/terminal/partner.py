@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from operable.gate.approvals import Ask, Decision
+    from operable.kernel.errors import Fail
     from operable.wire.events import AgentPrompt, AnyEvent
 
 
@@ -81,6 +82,9 @@ class ChatPartner(AnswerDesk, Protocol):
     @property
     def alive(self) -> bool:
         """Whether another turn can follow."""
+
+    def ended(self) -> Fail | None:
+        """Why no other turn can follow, with what to do; None: it can."""
 
     @property
     def takes_reasons(self) -> bool:

@@ -218,3 +218,18 @@ def test_commands_of_the_agents_own_are_completed(scene):
         person.press("C-u")
         person.type("/help")
         person.wait("the agent's own: /deep-research")
+
+
+@pytest.mark.needs("tmux")
+def test_a_chat_ends_when_its_session_is_killed_elsewhere_and_says_how_to_go_on(scene):
+    scene.user()
+
+    with chat(scene, "--session", "ses_one") as person:
+        person.type("hello")
+        person.wait("You said: hello")
+        assert scene("kill", "ses_one").exit_code == 0
+        shown = person.wait("exit status")
+
+    assert "this session has ended (killed)" in shown
+    assert "--resume ses_one" in shown
+    assert "exit status 0" not in shown
