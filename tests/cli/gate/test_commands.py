@@ -392,3 +392,21 @@ def test_a_task_that_is_run_here_is_under_the_rules_about_its_job(home, rule):
     assert calls.count(("call.denied", "first")) == 2
     assert calls.count(("call.started", "first")) == calls.count(("call.ended", "first")) == 2
     assert (home.work / "also").exists()
+
+
+def test_an_mcp_server_that_becomes_a_tool_is_started_under_the_rules(home, tmp_path):
+    mark = tmp_path / "started"
+    server = tmp_path / "server"
+    server.write_text(f"#!{sys.executable}\nopen({str(mark)!r}, 'w').close()\n")
+    server.chmod(0o755)
+    for rule in ("wrap/server/*", f"execute:{server} *", "execute:server *"):
+        home.rules(f'deny = ["{rule}"]')
+        with running("wrap", "--mcp", f"{server} --quiet", "look", env=home.env, cwd=home.work) as process:
+            assert process.finish().exit_code == 77, rule
+    assert not mark.exists()
+    home.rules('allow = ["wrap/server/*"]')
+    with running("wrap", "--mcp", str(server), "look", env=home.env, cwd=home.work) as process:
+        process.finish()
+    assert mark.exists()
+    actions = [record["action"] for record in home.records()]
+    assert actions == ["call.denied"] * 3 + ["call.started", "call.ended"]

@@ -7,6 +7,7 @@ has one. A question of a rule is asked at the terminal where a person is at it, 
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -83,10 +84,7 @@ def admitted_task(label: str, words: Sequence[str]) -> Iterator[Callable[[str], 
 
 def admit_wrapped(tool: WrappedTool, words: list[str]) -> None:
     """Let the words of a wrapped tool run; the end is recorded when the process ends. Raises Fail if they must not."""
-    import atexit
-
     from operable.offer.action import declared_action
-    from operable.tool import process
     from operable.tool.declaration import ALIAS, BUILT_IN
     from operable.tool.discovery.capabilities import command_capabilities
     from operable.tool.front import locate
@@ -100,6 +98,29 @@ def admit_wrapped(tool: WrappedTool, words: list[str]) -> None:
     call = GatedCall(
         person(), "wrap", tool.name, command.name, {"arguments": rest}, effect, os.path.realpath("."), program
     )
+    _admit_process(call)
+
+
+def admit_server(command: str, words: list[str]) -> None:
+    """Let a command line of an MCP server run that becomes a tool, before the server is started. Raises Fail."""
+    try:
+        argv = shlex.split(command)
+    except ValueError:
+        return  # refused by the command itself: nothing is run
+    if argv:
+        name = os.path.basename(argv[0]) or argv[0]
+        action = next((word for word in words if not word.startswith("-")), _UNKNOWN)
+        arguments = {"server": argv, "arguments": words}
+        folder = os.path.realpath(".")
+        _admit_process(GatedCall(person(), "wrap", name, action, arguments, UNKNOWN, folder, (*argv, *words)))
+
+
+def _admit_process(call: GatedCall) -> None:
+    """A call that lasts as long as this process."""
+    import atexit
+
+    from operable.tool import process
+
     gate = CallGate()
     admission = gate.admit_now(call)
 

@@ -26,10 +26,8 @@ def call_wrapped(operable: Tool, words: list[str]) -> None:
         return
     name, *rest = words
     if name == "--mcp" or name.startswith("--mcp="):
-        from operable.wrap.mcp.tool import main as bridge
-
         command = [name.removeprefix("--mcp=")] if name != "--mcp" else rest[:1]
-        bridge(command[0] if command else "", [*before, *(rest if name != "--mcp" else rest[1:])])
+        _bridge(command[0] if command else "", [*before, *(rest if name != "--mcp" else rest[1:])])
     if name == "help":
         operable.main(["wrap", "--help", *before])
     if name.startswith("-"):
@@ -42,6 +40,23 @@ def call_wrapped(operable: Tool, words: list[str]) -> None:
 
         main(name, [*before, *rest], admit_wrapped)
     main(name, [*before, *rest])
+
+
+def _bridge(command: str, words: list[str]) -> None:
+    """An MCP server as a tool."""
+    from operable.state.paths import policy_path
+    from operable.wrap.mcp.tool import main
+
+    if policy_path() is not None:
+        from operable.cli.gate.command_line import admit_server
+        from operable.kernel.errors import Fail
+        from operable.wrap.front import refuse
+
+        try:
+            admit_server(command, words)
+        except Fail as fail:
+            refuse(words, fail)
+    main(command, words)
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:
