@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from tests import bytecode, needs, renewal, skips
-from tests.cost import CostLog
+from tests.cost import Account, CostLog
 from tests.order import dealt
 from tests.weight import asked_seconds, is_heavy
 
@@ -52,7 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if path := config.getoption("--costs"):
-        config.pluginmanager.register(CostLog(path))
+        config.pluginmanager.register(CostLog(path, Account.opened()))
 
 
 @pytest.fixture(scope="session", autouse=True)

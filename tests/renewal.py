@@ -1,6 +1,6 @@
 """What a run did in full, because what is kept of it is of something older: the closing words of a run name it.
 
-A wrapper that has changed is linted whole in every run until its verdicts are kept again. Twenty-nine of them once took ten
+A wrapper that has changed is linted whole in every run until its verdicts are kept again. Twenty-nine of them once took eleven
 minutes of processors of each run, and no line said so.
 """
 

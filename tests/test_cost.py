@@ -1,9 +1,10 @@
 """What a test costs is the time of processors, of its processes too, and it is told where it was used."""
 
+import os
 import subprocess
 import sys
 
-from tests.cost import Cost, by_file, costs, table
+from tests.cost import GROUPS, Account, Cost, by_file, costs, table
 from tests.documentation import ROOT
 from tests.tool.drive import LIMIT
 
@@ -37,6 +38,35 @@ def test_what_children_use_counts_also_of_those_that_still_run(tmp_path):
     for name, least in {"test_a_child": 0.35, "test_itself": 0.15, "test_a_child_of_a_child": 0.25}.items():
         assert tests[name].processor >= least, tests
     assert tests["test_nothing"].processor < 0.15, tests
+
+
+ORPHAN = """
+import subprocess, sys
+BURN = "import time\\nwhile time.process_time() < 0.4: pass"
+def test_an_orphan():
+    # The shell ends at once; the pipe ends with what it has left behind.
+    work = ["sh", "-c", '"$@" &', "sh", sys.executable, "-c", BURN]
+    assert subprocess.run(work, stdout=subprocess.PIPE, check=True).stdout == b""
+"""
+
+
+def test_what_has_no_ancestor_any_more_counts_where_there_are_groups_that_count(tmp_path):
+    path, found = tmp_path / "test_it.py", tmp_path / "costs"
+    path.write_text(ORPHAN)
+    words = ["-q", "-p", "no:cacheprovider", "-p", "tests.conftest", "--costs", str(found), str(path)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest", *words], cwd=ROOT, stdout=subprocess.PIPE
+    ) as process:
+        said, _ = process.communicate(timeout=LIMIT)
+
+    assert process.returncode == 0, said
+    ((_, cost),) = costs(found.read_text().splitlines()).items()
+    assert cost.processor >= (0.35 if os.access(GROUPS, os.W_OK) else 0.0)
+    assert not (GROUPS / f"operable-tests-{process.pid}").exists()
+
+
+def test_a_machine_without_such_groups_counts_the_family_alone(tmp_path):
+    assert Account.opened(tmp_path / "none") is None
 
 
 def test_files_are_the_sums_of_their_tests_and_the_most_expensive_comes_first():
