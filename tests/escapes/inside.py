@@ -179,7 +179,7 @@ def clone3_of_a_user_namespace():
 
 # --- priorities and limits of others and of ourselves
 
-raw("priorities", "setpriority:higher", 0, 0, -5)
+raw("priorities", "setpriority:higher", 0, 0, os.getpriority(os.PRIO_PROCESS, 0) - 5)
 raw("priorities", "ioprio_set:realtime", 1, 0, (1 << 13) | 4)
 
 
