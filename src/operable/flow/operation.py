@@ -65,6 +65,7 @@ class Parameter(NamedTuple):
     rpc: bool = True
     agentcli: bool = True
     help: str = ""  # in the help of `operable flow`, which does not offer a parameter without it
+    word: str = ""  # what the help of `operable flow` shows for its value
     called: str = ""  # its name for `operable flow`, where that is not the flag
     default: str | None = None  # of `operable flow`
     offered: tuple[
@@ -200,7 +201,7 @@ def local(name: str, help: str, kind: Literal["text", "flag", "word"] = "text", 
 
 def home(help: str = "another home than AGENTCLI_HOME or ~/.agentcli") -> Parameter:
     """Where state is kept. The other front ends take it for the whole process."""
-    return local("home", help)
+    return local("home", help, word="DIR")
 
 
 # Parameters that several operations take.
@@ -209,7 +210,9 @@ MANIFEST = Parameter(
 )
 OPTIONAL_MANIFEST = MANIFEST._replace(default="-")
 TASK = Parameter("taskId", "word", shown="<task>", called="task", help="the task's id")
-WORKFLOW = Parameter("workflowId", option="workflow", help="the workflow's id, when there are several")
+WORKFLOW = Parameter(
+    "workflowId", option="workflow", help="the workflow's id, when there are several", word="ID"
+)
 ALLOW_NETWORK = Parameter("allowNetwork", "flag", help="ask servers that the manifest names")
 ALLOWANCE = (
     Parameter(
@@ -229,13 +232,14 @@ BACKEND = Parameter(
 DATABASE = local(
     "database",
     "postgresql://USER@HOST/NAME if the engine has workers on several machines; else OPERABLE_DATABASE",
+    word="URL",
 )
 SCHEDULER = (
-    Parameter("dbPath", option="db", help="the database of the backend"),
+    Parameter("dbPath", option="db", help="the database of the backend", word="FILE"),
     home("where the jobs of Operable's own engine are kept"),
     DATABASE,
-    Parameter("schedulerPrefix", help="the npm prefix that has openclaw-scheduler"),
-    Parameter("schedulerBin", help="the scheduler's program"),
+    Parameter("schedulerPrefix", help="the npm prefix that has openclaw-scheduler", word="DIR"),
+    Parameter("schedulerBin", help="the scheduler's program", word="FILE"),
 )
 ADOPT_BY = Parameter(
     "adoptBy", choices=("id", "name"), default="id", help="how jobs that are there already are recognised"
@@ -246,9 +250,9 @@ PROOF_COMMAND = Parameter(
 OF_TASK = (MANIFEST, TASK, WORKFLOW, *ALLOWANCE)
 SIGNING = (
     Parameter("signer", offered=("ssh", "none"), help="who signs the attestation"),
-    Parameter("signingKey", help="the private key to sign with"),
+    Parameter("signingKey", help="the private key to sign with", word="FILE"),
 )
-INSTANCE = Parameter("instanceId", help="which instance this is; part of what an approval is for")
+INSTANCE = Parameter("instanceId", word="ID", help="which instance this is; part of what an approval is for")
 TIMEOUT = Parameter(
     "timeoutMs",
     "count",

@@ -41,8 +41,8 @@ EXECUTION = (
 )
 # Which agent runs prompts, under which rules: only for people here, who may be asked.
 AGENT = (
-    local("agent", "the agent that runs a prompt, in place of the one that the task names"),
-    local("policy", "a file with rules for the agent"),
+    local("agent", "the agent that runs a prompt, in place of the one that the task names", word="AGENT"),
+    local("policy", "a file with rules for the agent", word="FILE"),
     home("where approvals and the audit are kept"),
 )
 

@@ -81,7 +81,9 @@ def nearest(name: str, known: "list[str]", limit: int = 3) -> list[str]:
     from difflib import get_close_matches  # only a miss pays for it
 
     # A name of many kilobytes is not a slip of the finger, and the comparison is quadratic.
-    return get_close_matches(to_name(name[:64]).lower(), known, n=limit, cutoff=0.6)
+    return get_close_matches(
+        to_name(name[:64]).lower(), known, n=limit, cutoff=0.61
+    )  # "port" is not a slip for "format"
 
 
 class Suggestions:

@@ -393,3 +393,32 @@ def test_help_in_machine_mode_is_a_stream_like_everything_else():
     (document,) = asked.results
     assert document["content"] == command_help(notebook.tool, command_of(notebook.tool, "search"))
     assert asked.summary["ok"] is True
+
+
+def test_a_docstring_line_says_what_the_help_shows_for_a_value():
+    def publish(*, to: str, kind: str = "", at: str = "", note: str = "") -> None:
+        """Publish it.
+
+        to DIR: where it goes
+        kind NAME=VALUE: which
+        at ADDRESS:PORT: where it listens
+        note Perhaps: this is prose
+        """
+
+    tool = Tool("t", version="1", schema_name="x")
+    tool.command()(publish)
+    command = command_of(tool, "publish")
+
+    text = command_help(tool, command)
+
+    assert "Usage: t publish --to DIR [OPTIONS]\n" in text
+    assert [
+        line.split("  ")[1] for line in text.splitlines() if line.startswith(("  --to", "  --kind", "  --at"))
+    ] == [
+        "--to DIR",
+        "--kind NAME=VALUE",
+        "--at ADDRESS:PORT",
+    ]
+    assert "--note TEXT" in text
+    assert parameter_help(command) == {"to": "where it goes", "kind": "which", "at": "where it listens"}
+    assert "note Perhaps: this is prose" in description(command)

@@ -42,8 +42,8 @@ class ToolOptions(Options):
     unbounded: the stream has no end of its own: it needs no summary
     strict: a doubt about the stream is a failure: a count that differs, an error beside ok, a repeated key
     exact: call it with exactly these words
-    inherit: of our environment pass on only this variable, and the harmless ones; NAME or PREFIX_*; else all is passed on
-    env: give the tool this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not be on a command line
+    inherit NAME: of our environment pass on only this and the harmless ones; NAME or PREFIX_*; else all is passed on
+    env NAME=VALUE: give the tool this variable, or NAME=@FILE for a secret, which must not be on a command line
     """
 
     validate: bool = False

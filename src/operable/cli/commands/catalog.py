@@ -33,7 +33,7 @@ def catalog(
     words: only those that have all of these in their names, descriptions or commands
     kind: only things of this kind
     healthy: only those that can be used now
-    workspace: the project whose own things are shown, too
+    workspace DIR: the project whose own things are shown, too
     """
     from operable.serve.catalog import catalog as everything
 

@@ -61,23 +61,23 @@ def chat(
     """Talk with the built-in agent, or ask it one thing.
 
     message: what to say, for one turn; - reads it from standard input; without it, a conversation
-    provider: whose models to use: anthropic, openai, openai-responses, bedrock, vertex or offline
-    model: the model of the provider
-    base_url: another address of the provider
+    provider NAME: whose models to use: anthropic, openai, openai-responses, bedrock, vertex or offline
+    model MODEL: the model of the provider
+    base_url URL: another address of the provider
     max_tokens: how long one answer of the model may be
     max_turns: how many rounds of tools one message may take
     thinking: let the model think before it answers
     effort: how much effort the model takes, where it has levels
-    system_prompt: instructions before everything else
-    workspace: the folder that it works in
+    system_prompt WORDS: instructions before everything else
+    workspace DIR: the folder that it works in
     mode: what needs no question: default (what --allow says), auto-edit (reading and editing), yolo (everything)
     auto_approve: the same as --mode yolo
-    allow: a tool that needs no question, by its name (SERVER/TOOL for one of an MCP server); may be repeated
-    tool: an agent-operable tool to offer to the model; may be repeated
+    allow PATTERN: a tool that needs no question, by its name (SERVER/TOOL for one of an MCP server); may be repeated
+    tool PROGRAM: an agent-operable tool to offer to the model; may be repeated
     app: an application (APP.md) that you have approved, to offer to the model; may be repeated
-    sandbox: bubblewrap, or none; without it, commands that no person was asked about write only to the workspace
-    session_id: the id that a new session gets
-    resume: go on with this session; latest is the last one of the workspace, pick shows them and asks
+    sandbox NAME: bubblewrap, or none; without it, commands that no person was asked about write only to the workspace
+    session_id ID: the id that a new session gets
+    resume SESSION: go on with this session; latest is the last one of the workspace, pick shows them and asks
     session: keep a session that can be resumed
     offline: a scripted model that needs no key and no network
     thoughts: show people what the model thinks, too

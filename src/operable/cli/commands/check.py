@@ -41,8 +41,8 @@ def check(
     accept_partial: partial results are good enough
     strict: a doubt about the stream is a failure: a count that differs, an error beside ok, a repeated key
     unbounded: the stream has no end of its own: it needs no summary
-    schema: check the events against the JSON Schema in this file
-    tool: check the events against the schema of this tool
+    schema FILE: check the events against the JSON Schema in this file
+    tool PROGRAM: check the events against the schema of this tool
     """
     from operable.cli.call.verdicts import chunks, published_schema, reported
     from operable.run import check as judged

@@ -57,10 +57,10 @@ def mcp(
 ) -> Iterator[McpToolEvent | McpServing]:
     """Serve the catalog to MCP clients, one tool per command.
 
-    only: serve the tool, wrapper, app, agent or flow of this name, and no others
+    only NAME: serve the tool, wrapper, app, agent or flow of this name, and no others
     kind: serve only things of this kind
     command: serve only commands that this pattern of KIND/NAME/ACTION matches
-    without: do not serve commands that this pattern matches
+    without PATTERN: do not serve commands that this pattern matches
     tools: one tool per command, or search, describe and call
     sessions: also offer tools for sessions of agents
     allow_destructive: also offer what cannot be undone, and agents; each call needs an approval
@@ -68,7 +68,7 @@ def mcp(
     http: serve streamable HTTP instead of stdio
     host: a loopback address
     port: 0 takes a free one
-    workspace: the project whose own things are served, too
+    workspace DIR: the project whose own things are served, too
     """
     require("mcp")
     from operable.cli.catalog.mcp import McpOptions, listing, serve_client, serve_clients

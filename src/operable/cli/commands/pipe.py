@@ -40,8 +40,8 @@ def pipe(
     unbounded: the streams have no end of their own: they need no summary
     strict: a doubt about a stream is a failure: a count that differs, an error beside ok, a repeated key
     exact: call the tools with exactly these words
-    inherit: of our environment pass on only this variable, and the harmless ones; NAME or PREFIX_*; else all is passed on
-    env: give the tools this variable, as NAME=VALUE, or NAME=@FILE for a secret, which must not be on a command line
+    inherit NAME: of our environment pass on only this and the harmless ones; NAME or PREFIX_*; else all is passed on
+    env NAME=VALUE: give the tools this variable, or NAME=@FILE for a secret, which must not be on a command line
     """
     from operable.cli.call.relay import pass_on
     from operable.cli.call.words import Gated, adoption, call_options

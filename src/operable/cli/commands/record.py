@@ -35,7 +35,7 @@ def record(
 
     tool: the program to call
     arguments: its arguments; --output jsonl is added when they choose no output
-    to: the file to write
+    to FILE: the file to write
     force: write it though there is one already
     redact: redact the output also; arguments and diagnostics always are
     """

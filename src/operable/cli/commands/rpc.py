@@ -37,10 +37,10 @@ def rpc(
     What a request asks for is done: apply, import, registry.add and registry.remove change things. operable.call calls a
     command of the catalog, if the rules and a person allow it.
 
-    db: the scheduler's database, for requests that name none
-    home: where manifests, approvals and the audit are kept
-    scheduler_prefix: the npm prefix that has openclaw-scheduler
-    scheduler_bin: the scheduler's program
+    db FILE: the scheduler's database, for requests that name none
+    home DIR: where manifests, approvals and the audit are kept
+    scheduler_prefix DIR: the npm prefix that has openclaw-scheduler
+    scheduler_bin FILE: the scheduler's program
     compat: answer in the shapes of the newest peer where they differ from the draft's
     request_timeout: seconds for one slow request
     """

@@ -49,15 +49,15 @@ def serve(
 ) -> Iterator[DaemonServing | LoginLinkMade]:
     """Serve agents, tools, applications and flows over HTTP.
 
-    listen: ADDRESS:PORT; port 0 takes a free one
-    name: a host name by which clients reach it, beside the address
-    tls_cert: the file of the certificate chain, in PEM form
-    tls_key: the file of its private key
+    listen ADDRESS:PORT: port 0 takes a free one
+    name NAME: a host name by which clients reach it, beside the address
+    tls_cert FILE: the file of the certificate chain, in PEM form
+    tls_key FILE: the file of its private key
     insecure_listen: listen on an address that other machines reach without TLS
-    hook: notify this when a question waits: an address (https://…), or the absolute path of a program
-    hooks: the file with the hooks; hooks.toml in the configuration folder if it is left out
+    hook WHERE: notify this when a question waits: an address (https://…), or the absolute path of a program
+    hooks FILE: the file with the hooks; hooks.toml in the configuration folder if it is left out
     link: print a link that logs a browser in at the daemon that runs, and end
-    acp: serve the agent of this name to an editor over stdin and stdout, and no daemon
+    acp AGENT: serve the agent of this name to an editor over stdin and stdout, and no daemon
     """
     if acp is not None:
         return _serve_editor(acp, context)

@@ -43,9 +43,9 @@ def sessions(
 ) -> Iterator[ListedSession | Said]:
     """List, watch or follow sessions.
 
-    workspace: only those of the registered workspace with this slug
+    workspace DIR: only those of the registered workspace with this slug
     state: only those in this state
-    search: only those whose name, agent, folder or last line has these words
+    search WORDS: only those whose name, agent, folder or last line has these words
     watch: go on, and show what changes
     attach: follow the session with this id, or the unique beginning of one
     after: with --attach, begin behind the event with this number

@@ -113,7 +113,9 @@ class _CallMaker:
 
     def __init__(self, verb: str, operations: tuple[str, ...], declared: list[Parameter]) -> None:
         self._verb, self._operations, self._declared = verb, operations, declared
-        self.__doc__ = "\n".join(f"{param.spelled}: {param.help}" for param in declared)
+        self.__doc__ = "\n".join(
+            f"{f'{param.spelled} {param.word}'.strip()}: {param.help}" for param in declared
+        )
 
     def __call__(self, **values: Any) -> FlowCall:
         return FlowCall(

@@ -50,7 +50,11 @@ def read_manifest(source: str) -> Any:
     except OSError as problem:
         category = "not_found" if isinstance(problem, FileNotFoundError) else "io"
         raise Fail(
-            category, "MANIFEST_UNREADABLE", f"{shown} cannot be read: {problem.strerror}", target=source
+            category,
+            "MANIFEST_UNREADABLE",
+            f"{shown} cannot be read: {problem.strerror}",
+            target=source,
+            hint="begin one: operable flow init" if category == "not_found" else None,
         ) from problem
     if len(data) > _LIMIT:
         raise Fail(

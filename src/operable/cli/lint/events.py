@@ -19,14 +19,14 @@ SCHEMA_VERSION = "1.0.0"
 class LintRequest(Options):
     """Which checks run, on what, and what becomes of the findings.
 
-    profile: what discovery cannot say: arguments that work, setup, state; aoi-lint.toml beside the tool by default
-    only: run only this check, by number or name; may be repeated
-    skip: leave this check out; may be repeated
+    profile FILE: what discovery cannot say: arguments that work, setup, state; aoi-lint.toml beside the tool by default
+    only NAME: run only this check, by number or name; may be repeated
+    skip CHECK: leave this check out; may be repeated
     command: look only at this command; may be repeated
     fail_on: the least level that makes the run fail
-    baseline: failures that are written in this file do not make the run fail
-    save_baseline: write the failures of this run into this file
-    report: write a report, as FORMAT=FILE: json, sarif, junit, markdown, html or badge; may be repeated
+    baseline FILE: failures that are written in this file do not make the run fail
+    save_baseline FILE: write the failures of this run into this file
+    report FORMAT=FILE: write a report, as FORMAT=FILE: json, sarif, junit, markdown, html or badge; may be repeated
     jobs: how many commands are looked at side by side; 0: as suits this machine
     patience: seconds of silence that are waited for
     confine: use a sandbox; without one, what needs it is untested

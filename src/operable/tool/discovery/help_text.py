@@ -1,11 +1,14 @@
 """Help for people, from what the author declared: docstring, signature, examples.
 
 A docstring line `name: text` with the name of a parameter is the help of that parameter; it may go on over lines that are
-indented deeper. Everything else is the description. The options of a group have their help in the docstring of its class.
-The text is the same everywhere; a terminal gets it `fitted`. The help of a whole tool, and of a group, is in `overview`.
+indented deeper. `name FILE: text` also says what the help shows for its value. Everything else is the description. The
+options of a group have their help in the docstring of its class. The text is the same everywhere; a terminal gets it
+`fitted`. The help of a whole tool, and of a group, is in `overview`.
 """
 
 from __future__ import annotations
+
+import re
 
 from operable.tool.arguments import standard_options
 from operable.tool.kinds import spelled
@@ -39,9 +42,18 @@ _STANDARD_HELP = {
 }
 
 
+# The help of a parameter, and the word in capitals for its value if there is one.
+_PARAMETER = re.compile(r"([\w-]+)(?: ([A-Z][A-Z0-9]*(?:[=:@|/-][A-Z0-9]+)*))?:(.*)")
+
+
 def description(command: Command) -> str:
     """The docstring without its parameter lines."""
     return _read(command)[0]
+
+
+def _value_words(command: Command) -> dict[str, str]:
+    """What the help shows for the values of parameters that say it."""
+    return _read(command)[2]
 
 
 def parameter_help(command: Command) -> dict[str, str]:
@@ -49,34 +61,40 @@ def parameter_help(command: Command) -> dict[str, str]:
     return _read(command)[1]
 
 
-def _read(command: Command) -> tuple[str, dict[str, str]]:
+def _read(command: Command) -> tuple[str, dict[str, str], dict[str, str]]:
     names = {name: param.name for param in command.params for name in (param.name, param.flag)}
-    shared: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    values: dict[str, str] = {}
     for group in command.option_groups():
-        shared |= _parsed(group.__doc__, names)[1]
-    text, own = _parsed(command.function.__doc__, names)
-    return text, shared | own
+        _, inner, words = _parsed(group.__doc__, names)
+        texts |= inner
+        values |= words
+    text, own, words = _parsed(command.function.__doc__, names)
+    return text, texts | own, values | words
 
 
-def _parsed(docstring: str | None, names: dict[str, str]) -> tuple[str, dict[str, str]]:
-    """The description in a docstring, and the help of the parameters that have these names."""
+def _parsed(docstring: str | None, names: dict[str, str]) -> tuple[str, dict[str, str], dict[str, str]]:
+    """The description in a docstring, the help of the parameters that have these names, and the words for their values."""
     kept: list[str] = []
     texts: dict[str, str] = {}
+    values: dict[str, str] = {}
     current, indent = "", 0
     for line in (docstring or "").strip().splitlines():
         words = line.strip()
         deeper = len(line) - len(line.lstrip()) > indent
-        name, colon, text = words.partition(":")
+        of_one = _PARAMETER.fullmatch(words)
         if current and words and deeper:
             texts[current] += f" {words}"
-        elif colon and name in names:
-            current, indent = names[name], len(line) - len(line.lstrip())
-            texts[current] = text.strip()
+        elif of_one and of_one[1] in names:
+            current, indent = names[of_one[1]], len(line) - len(line.lstrip())
+            texts[current] = of_one[3].strip()
+            if of_one[2]:
+                values[current] = of_one[2]
         else:
             current = ""
             if words or (kept and kept[-1]):  # one blank line is enough where parameters were
                 kept.append(words)
-    return "\n".join(kept).strip(), texts
+    return "\n".join(kept).strip(), texts, values
 
 
 def summary(command: Command) -> str:
@@ -88,18 +106,18 @@ def summary(command: Command) -> str:
 
 
 def command_help(tool: Declaration, command: Command) -> str:
-    texts = parameter_help(command)
+    text, texts, values = _read(command)
     lines = [
         usage(tool, command),
         "",
-        *([text, ""] if (text := description(command)) else []),
+        *([text, ""] if text else []),
         *_effects(command),
     ]
     operands = [
         (param.flag.upper(), _operand_text(param, texts)) for param in command.params if param.operand
     ]
     options = [
-        (_other_names(command, param) + _option(param), _option_text(param, texts))
+        (_other_names(command, param) + _option(param, values), _option_text(param, texts))
         for param in command.params
         if not param.operand
     ]
@@ -175,11 +193,12 @@ def usage(tool: Declaration, command: Command) -> str:
         if param.operand:
             word = param.flag.upper() + ("…" if param.many else "")
             words.append(word if param.required else f"[{word}]")
-    words += [_option(param) for param in command.params if not param.operand and param.required]
+    values = _value_words(command)
+    words += [_option(param, values) for param in command.params if not param.operand and param.required]
     return f"Usage: {' '.join(words)} [OPTIONS]"
 
 
-def _option(param: Param) -> str:
+def _option(param: Param, values: dict[str, str]) -> str:
     kind = param.kind.item if param.kind.base == "array" and param.kind.item else param.kind
     if kind.base == "boolean" and kind is param.kind:
         return f"--[no-]{param.flag}" if param.default is True else f"--{param.flag}"
@@ -187,6 +206,8 @@ def _option(param: Param) -> str:
         return f"--{param.flag}…"
     if kind.base == "choice":
         word = "|".join(map(spelled, kind.choices))
+    elif param.name in values:
+        word = values[param.name]
     else:
         word = _WORDS.get(kind.base, "TEXT") if kind.form is None else kind.form.word
     return f"--{param.flag} {word}" + ("…" if kind is not param.kind else "")

@@ -155,7 +155,7 @@ class PeopleSink:
         nothing_to_count = not fields["count"] and (not fields["ok"] or self._says_its_end(fields))
         if self._command.document or self._prose or nothing_to_count:
             return str(fields.get("reason", ""))
-        parts = [f"{fields['count']} {'planned' if fields.get('dry_run') else _extent(fields)}"]
+        parts = [_extent(fields)]
         if fields.get("plan_digest"):
             parts.append(f"apply exactly this with --confirm {fields['plan_digest']}")
         if fields.get("replayed"):
@@ -290,8 +290,11 @@ def _screen(*, plain: bool) -> Any:
 
 
 def _extent(fields: dict[str, Any]) -> str:
-    """Behind a number of results: whether these are all."""
+    """How many results there are, and whether these are all."""
+    count = fields["count"]
+    if fields.get("dry_run"):
+        return f"{count} planned"
     if not fields["truncated"]:
-        return "in all"
+        return f"{count} in all" if count else "none"
     cursor = fields["next_cursor"]
-    return f"shown, more with --cursor {cursor}" if cursor else "shown, more with a higher --limit"
+    return f"{count} shown, more with " + (f"--cursor {cursor}" if cursor else "a higher --limit")

@@ -39,11 +39,11 @@ def answer(
     question: the id of the question in that session
     allow: yes
     deny: no
-    reason: passed to the agent with a denial
-    option: which of the options that the agent offers
+    reason WHY: passed to the agent with a denial
+    option OPTION: which of the options that the agent offers
     content: a JSON file with the answer to a question for input; - is standard input
-    remember: call for the same call again in this session, or a pattern for a rule of this session
-    digest: what was looked at; refused when something else is asked
+    remember SCOPE: call for the same call again in this session, or a pattern for a rule of this session
+    digest DIGEST: what was looked at; refused when something else is asked
     """
     from operable.cli.agent.approvals import planned_answer
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def approvals(*, session: str | None = None) -> Iterator[AgentQuestion]:
     """List the questions that wait for an answer.
 
-    session: only those of this session
+    session SESSION: only those of this session
     """
     from operable.cli.agent.approvals import questions
 

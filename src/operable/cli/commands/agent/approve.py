@@ -26,8 +26,8 @@ def approve(
 
     name: the agent, the path of its manifest, or the adapter
     adapter: it is an adapter, not an agent
-    digest: what was looked at; refused when it is something else by now
-    workspace: the project
+    digest DIGEST: what was looked at; refused when it is something else by now
+    workspace DIR: the project
     """
     from operable.cli.agent.approvals import planned_approval
 

@@ -39,11 +39,11 @@ def audit(
     """Show or verify the audit chain of a workspace.
 
     action: what to do with it
-    workspace: the folder whose chain it is
+    workspace DIR: the folder whose chain it is
     file: this chain instead
     after: show the records behind this number
     anchor: a head that was kept elsewhere, as "SEQ HASH": it must be in the chain
-    key: the file of the Ed25519 key that must have signed the chain's head
+    key FILE: the file of the Ed25519 key that must have signed the chain's head
     """
     from operable.cli.agent.logs import audited, verified
 

@@ -41,8 +41,8 @@ def chat(
 
     name: its name, its id, or the path of its manifest
     messages: a file with the user's messages, one per line; - is standard input
-    allow: what it may do without asking, as a pattern; may be repeated
-    ask: what a person is to be asked about; at the terminal everything that no rule decides; may be repeated
+    allow PATTERN: what it may do without asking, as a pattern; may be repeated
+    ask PATTERN: what a person is to be asked about; at the terminal everything that no rule decides; may be repeated
     thoughts: show what it thinks, too
     """
     import shlex

@@ -28,7 +28,7 @@ def doctor(
 
     name: its name, its id, or the path of its manifest
     fix: do what can be done from here
-    workspace: the folder that it is used in
+    workspace DIR: the folder that it is used in
     """
     from operable.cli.agent.readiness import looked_at
 

@@ -35,8 +35,8 @@ def import_(
 
     source: acp-registry, zed, jetbrains or acpx
     file: the file to read; by default where that program keeps it
-    only: only the entry with this name; may be repeated
-    to: write to this folder instead of your own agents
+    only NAME: only the entry with this name; may be repeated
+    to DIR: write to this folder instead of your own agents
     force: write also where there is a manifest already
     """
     from operable.cli.agent.drafts import planned_import

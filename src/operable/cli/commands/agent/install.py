@@ -28,7 +28,7 @@ def install(
     name: its name, its id, or the path of its manifest
     again: also when it is there and fits
     allow_unpinned: also scripts and downloads that have no checksum
-    workspace: the project whose own agents count, too
+    workspace DIR: the project whose own agents count, too
     """
     from operable.cli.agent.readiness import planned_install
 

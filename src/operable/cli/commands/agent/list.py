@@ -25,7 +25,7 @@ def list_(
 ) -> Iterator[Agent]:
     """List the agents that can be driven from here.
 
-    workspace: the project whose own agents are listed, too
+    workspace DIR: the project whose own agents are listed, too
     origin: only those of this place
     """
     from operable.cli.agent.manifests import discovery

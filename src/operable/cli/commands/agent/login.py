@@ -33,8 +33,8 @@ def login(
 
     name: its name, its id, or the path of its manifest
     again: also when it is logged in
-    from_file: log in with the key in this file (`-`: standard input), kept where its SECRETS.md says
-    workspace: the folder that it is used in
+    from_file FILE: log in with the key in this file (`-`: standard input), kept where its SECRETS.md says
+    workspace DIR: the folder that it is used in
     """
     from operable.cli.agent.login_key import planned_key
     from operable.cli.agent.readiness import planned_login

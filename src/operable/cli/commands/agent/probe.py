@@ -35,7 +35,7 @@ def probe(
     arguments: those that start it as an agent; without them, the usual ones are tried
     patience: seconds that one question may take
     unconfined: run it without a sandbox: it may then do what you may do
-    show: a folder that it may read besides its own; may be repeated
+    show DIR: a folder that it may read besides its own; may be repeated
     """
     from operable.cli.agent.drafts import probed
 

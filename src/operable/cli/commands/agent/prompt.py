@@ -46,7 +46,7 @@ def prompt(
     """Send one message to an agent and stream the result.
 
     name: its name, its id, or the path of its manifest
-    prompt: the message; - reads it from standard input
+    prompt MESSAGE: the message; - reads it from standard input
     continuation: how earlier turns reach the agent, one of those that its manifest supports
     """
     from operable.cli.agent.conversation import Talk

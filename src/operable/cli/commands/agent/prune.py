@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 def prune(*, older_than: str = "30d", workspace: str | None = None) -> Iterator[Change]:
     """Remove sessions that ended long ago, with their logs.
 
-    older_than: how long ago a session ended that has no time of its own: 90s, 30m, 2h or 30d
-    workspace: only those of this folder
+    older_than AGE: how long ago a session ended that has no time of its own: 90s, 30m, 2h or 30d
+    workspace DIR: only those of this folder
     """
     from operable.cli.agent.session_control import planned_pruning
 

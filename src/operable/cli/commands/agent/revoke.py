@@ -19,7 +19,7 @@ def revoke(name: str, *, adapter: bool = False, workspace: str = ".") -> Iterato
 
     name: the agent, the path of its manifest, or the adapter
     adapter: it is an adapter, not an agent
-    workspace: the project
+    workspace DIR: the project
     """
     from operable.cli.agent.approvals import planned_revocation
 

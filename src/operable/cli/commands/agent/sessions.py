@@ -24,8 +24,8 @@ def sessions(
 ) -> Iterator[AgentSession]:
     """List sessions, newest first.
 
-    workspace: only those of this folder
-    agent: only those of the agent with this id
+    workspace DIR: only those of this folder
+    agent AGENT: only those of the agent with this id
     alive: only those that run
     """
     from operable.cli.agent.logs import listed

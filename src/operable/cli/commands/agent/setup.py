@@ -33,7 +33,7 @@ def setup(
     name: its name, its id, or the path of its manifest
     answers: a JSON file with answers, by the id of the step
     again: do all of them again
-    workspace: the folder that it is set up for
+    workspace DIR: the folder that it is set up for
     """
     from operable.cli.agent.readiness import planned_setup
 

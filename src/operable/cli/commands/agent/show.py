@@ -22,7 +22,7 @@ def show(name: str, *, workspace: str = ".", context: Context) -> Iterator[Agent
     """Show what a manifest says about an agent: modes, options, models, how it is confined.
 
     name: its name, its id, or the path of its manifest
-    workspace: the project whose own agents count, too
+    workspace DIR: the project whose own agents count, too
     """
     from operable.cli.agent.summary import choices, details
 

@@ -23,7 +23,7 @@ def update(name: str, *, revision: str | None = None) -> Iterator[Change]:
     """Update an agent that was added.
 
     name: its name
-    revision: of a git repository: the branch, tag or commit
+    revision REVISION: of a git repository: the branch, tag or commit
     """
     from operable.cli.packages.installation import planned_update
     from operable.host.launch.installation import AgentPackages

@@ -26,7 +26,7 @@ def add(source: str, *, revision: str | None = None, signed: bool = False) -> It
     """Install an application from elsewhere.
 
     source: a folder, an archive (tar, zip), or the address of a git repository (https, ssh, git+FOLDER)
-    revision: of a git repository: the branch, tag or commit
+    revision REVISION: of a git repository: the branch, tag or commit
     signed: refuse it unless a signer that you allow has signed it
     """
     from operable.app.installation import ApplicationPackages

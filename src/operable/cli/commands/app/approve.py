@@ -35,8 +35,8 @@ def approve(
     name: its slug, or the path of its folder
     shell: let a shell run entry.command, which the package asks for
     revoke: take the approval back
-    digest: what was looked at; refused when it is something else by now
-    workspace: the project
+    digest DIGEST: what was looked at; refused when it is something else by now
+    workspace DIR: the project
     """
     from operable.cli.app.packages import planned_approval
 

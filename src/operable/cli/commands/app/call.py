@@ -32,8 +32,8 @@ def call(
     app: its slug, or the path of its folder
     words: a documented command, and its arguments
     confirm: the user has agreed to a command that needs confirmation
-    stdin: a file that the command reads; - for standard input
-    workspace: the project
+    stdin FILE: a file that the command reads; - for standard input
+    workspace DIR: the project
     """
     from operable.cli.app.call import called
 

@@ -27,8 +27,8 @@ def inspect(
     """Show an application: its text, its skills, what it runs, and whether it may.
 
     name: its slug, or the path of its folder
-    resource: give this file of the package instead
-    workspace: the project
+    resource FILE: give this file of the package instead
+    workspace DIR: the project
     """
     from operable.cli.app.packages import details, in_words, one_file
 

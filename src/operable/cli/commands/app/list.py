@@ -31,7 +31,7 @@ def list_(
 ) -> Iterator[AppEvent | Warn]:
     """List the application packages that can be found from here.
 
-    workspace: the project whose own applications are listed, too
+    workspace DIR: the project whose own applications are listed, too
     source: only those of this place
     """
     from operable.cli.app.packages import listed, places

@@ -22,7 +22,7 @@ def schedules(name: str, *, workspace: str = ".") -> Iterator[AppSchedule]:
     """Show the scheduling commands that an application documents.
 
     name: its slug, or the path of its folder
-    workspace: the project
+    workspace DIR: the project
     """
     from operable.app.usage import schedules as documented
     from operable.cli.app.packages import meant

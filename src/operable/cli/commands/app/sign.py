@@ -22,7 +22,7 @@ def sign(path: str, *, key: str) -> Iterator[Change]:
     """Sign a package.
 
     path: the folder of the package
-    key: the file of an SSH private key without a passphrase
+    key FILE: the file of an SSH private key without a passphrase
     """
     from operable.cli.app.packages import planned_signature
 

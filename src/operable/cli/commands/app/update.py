@@ -23,7 +23,7 @@ def update(name: str, *, revision: str | None = None) -> Iterator[Change]:
     """Update an application that was added.
 
     name: its slug
-    revision: of a git repository: the branch, tag or commit
+    revision REVISION: of a git repository: the branch, tag or commit
     """
     from operable.app.installation import ApplicationPackages
     from operable.cli.packages.installation import planned_update

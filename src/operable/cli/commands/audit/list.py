@@ -27,7 +27,7 @@ def list_(
 ) -> Iterator[AuditRecord]:
     """List the records of a workspace.
 
-    workspace: the folder whose chain it is
+    workspace DIR: the folder whose chain it is
     after: those behind this number
     calls: only those about calls
     caller: only those of this caller, as KIND:NAME

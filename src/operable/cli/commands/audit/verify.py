@@ -24,9 +24,9 @@ def verify(
 ) -> Iterator[AuditProblem | AuditVerdict]:
     """Verify the audit chain of a workspace.
 
-    workspace: the folder whose chain it is
+    workspace DIR: the folder whose chain it is
     anchor: a head that was kept elsewhere, as "SEQ HASH": it must be in the chain
-    key: the file of the Ed25519 key that must have signed the chain's head
+    key FILE: the file of the Ed25519 key that must have signed the chain's head
     """
     from operable.cli.agent.logs import verified
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def approve(*, workspace: str = ".", digest: str | None = None) -> Iterator[Change]:
     """Approve the configuration of a project as it is now.
 
-    workspace: the project, or a folder in it
-    digest: what was looked at; refused when it is something else by now
+    workspace DIR: the project, or a folder in it
+    digest DIGEST: what was looked at; refused when it is something else by now
     """
     from operable.cli.config.project import planned_approval
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def revoke(*, workspace: str = ".") -> Iterator[Change]:
     """Forget the approval of a project's configuration.
 
-    workspace: the project, or a folder in it
+    workspace DIR: the project, or a folder in it
     """
     from operable.cli.config.project import planned_revocation
 

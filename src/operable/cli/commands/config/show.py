@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def show(*, workspace: str = ".") -> Iterator[ConfigValue | Warn]:
     """Show what is configured here, and where.
 
-    workspace: the folder that an agent would work in
+    workspace DIR: the folder that an agent would work in
     """
     from operable.cli.config.project import shown
 

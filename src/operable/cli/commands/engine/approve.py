@@ -38,9 +38,9 @@ def approve(
 
     run: its id, or the unique beginning of one
     by: who approves; by default your account on this machine
-    reason: why
+    reason WHY: why
     signer: how it is signed; by default with your SSH key where allowed signers are configured, and not elsewhere
-    signing_key: the private key to sign with; else AGENTCLI_SIGNING_KEY, or your own
+    signing_key FILE: the private key to sign with; else AGENTCLI_SIGNING_KEY, or your own
     """
     from operable.cli.engine.decisions import RunAnswer, planned_decision
 

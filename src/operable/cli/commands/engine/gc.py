@@ -29,7 +29,7 @@ def gc(
 ) -> Iterator[Change[Any]]:
     """Remove old runs.
 
-    older_than: remove runs that ended longer ago: 90s, 30m, 2h or 30d
+    older_than AGE: remove runs that ended longer ago: 90s, 30m, 2h or 30d
     at_most: also remove ended runs of a job beyond the newest so many
     """
     from operable.cli.engine.requests import planned_removal

@@ -32,7 +32,7 @@ def jobs(
 ) -> Iterator[EngineJob | EngineJobFields]:
     """List the applied jobs.
 
-    workflow: only jobs of this workflow
+    workflow ID: only jobs of this workflow
     state: only jobs in this state
     fields: only these fields of a job, with commas between
     """

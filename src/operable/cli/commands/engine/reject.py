@@ -24,7 +24,7 @@ def reject(
 
     run: its id, or the unique beginning of one
     by: who rejects; by default your account on this machine
-    reason: why
+    reason WHY: why
     """
     from operable.cli.engine.decisions import RunAnswer, planned_decision
 

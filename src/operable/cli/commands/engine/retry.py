@@ -21,7 +21,7 @@ def retry(run: str, *, key: str | None = None, engine: EngineOptions) -> Iterato
     """Run a job again.
 
     run: the id of a run, or the unique beginning of one
-    key: what makes this request the same as an earlier one
+    key KEY: what makes this request the same as an earlier one
     """
     from operable.cli.engine.requests import planned_retry
 

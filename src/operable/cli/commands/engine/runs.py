@@ -52,11 +52,11 @@ def runs(
 ) -> Iterator[EngineRun | EngineRunFields]:
     """List runs, newest first.
 
-    job: only runs of this job: its id, or WORKFLOW/TASK
+    job JOB: only runs of this job: its id, or WORKFLOW/TASK
     state: only runs in this state
     cause: only runs that were made by this
-    since: only runs that were made since then: 90s, 30m, 2h or 7d ago, or a time (2026-11-15T09:00)
-    until: only runs that were made before then
+    since WHEN: only runs that were made since then: 90s, 30m, 2h or 7d ago, or a time (2026-11-15T09:00)
+    until WHEN: only runs that were made before then
     fields: only these fields of a run, with commas between
     """
     from operable.cli.engine.selection import run_fields

@@ -56,10 +56,10 @@ def start(
     drain_s: seconds that running tasks have to finish when the worker is stopped
     until_idle: end when no run can go on without a person or a later time
     detach: start it in the background, wait until it is seen, and say its process id and log
-    queue: temporal://HOST:PORT/NAMESPACE for tickets in Temporal; else OPERABLE_QUEUE, or the database of the store
+    queue URL: temporal://HOST:PORT/NAMESPACE for tickets in Temporal; else OPERABLE_QUEUE, or the database of the store
     move_queue: take the runs of another queue to this one; refused while a worker runs
-    policy: a policy file for the agents of prompts; without it, what they ask for is a question for you
-    keep: how long ended runs are kept: 12h, 30d, or forever
+    policy FILE: a policy file for the agents of prompts; without it, what they ask for is a question for you
+    keep AGE: how long ended runs are kept: 12h, 30d, or forever
     keep_at_most: also remove ended runs of a job beyond the newest so many
     gc_cron: when old runs are removed, in UTC; the workers of a store do it once
     """

@@ -24,7 +24,7 @@ def trigger(job: str, *, key: str | None = None, engine: EngineOptions) -> Itera
     """Run a job now.
 
     job: its id, or WORKFLOW/TASK
-    key: what makes this request the same as an earlier one
+    key KEY: what makes this request the same as an earlier one
     """
     from operable.cli.engine.requests import planned_trigger
 

@@ -30,8 +30,8 @@ def watch(
 ) -> Iterator[EngineChange]:
     """Watch runs as they change.
 
-    job: only runs of this job: its id, or WORKFLOW/TASK
-    since: begin with changes since then: 90s, 30m, 2h or 7d ago, or a time (2026-11-15T09:00)
+    job JOB: only runs of this job: its id, or WORKFLOW/TASK
+    since WHEN: begin with changes since then: 90s, 30m, 2h or 7d ago, or a time (2026-11-15T09:00)
     """
     from operable.cli.engine.monitor import watched
     from operable.cli.engine.views import place_of

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def capabilities(call: FlowCall, context: Context) -> Iterator[BackendCapabilities]:
     """Ask a scheduler what it enforces.
 
-    db: the database of the scheduler
+    db FILE: the database of the scheduler
     """
     from operable.cli.flow.backends import negotiated
 

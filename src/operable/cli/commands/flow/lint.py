@@ -29,7 +29,7 @@ def lint(
     """Look for mistakes that the validator does not know.
 
     files: the manifests; - or none is standard input
-    rule: only this rule; may be repeated
+    rule RULE: only this rule; may be repeated
     strict: fail on warnings, too
     """
     from operable.cli.flow.input import read_manifest

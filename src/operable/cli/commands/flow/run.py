@@ -36,8 +36,8 @@ def run(call: FlowCall) -> Iterator[Change[Any]]:
     require_evidence: fail tasks without evidence that can be verified
     require_authorization: refuse tasks that ask no policy
     identity_debug: show sessions without their secrets
-    agent: the agent that runs prompts, in place of those that the tasks name
-    policy: a file with rules for agents
+    agent AGENT: the agent that runs prompts, in place of those that the tasks name
+    policy FILE: a file with rules for agents
     """
     from operable.cli.flow.executions import planned_run
 

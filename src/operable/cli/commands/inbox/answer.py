@@ -34,9 +34,9 @@ def answer(
     ids: the ids of the questions, or unique beginnings of them
     allow: yes
     deny: no
-    reason: passed to the caller with a denial
-    option: which of the options that an agent offers
-    digest: what was looked at; refused when something else is asked
+    reason WHY: passed to the caller with a denial
+    option OPTION: which of the options that an agent offers
+    digest DIGEST: what was looked at; refused when something else is asked
     """
     from operable.cli.gate.inbox import planned_answers
 

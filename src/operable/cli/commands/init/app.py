@@ -19,7 +19,7 @@ def app(name: str, *, to: str = ".") -> Iterator[Change]:
     """Begin a new application package.
 
     name: its slug: words of a-z and 0-9 with hyphens between
-    to: the folder that gets it, as a folder of this name
+    to DIR: the folder that gets it, as a folder of this name
     """
     from operable.app.skeleton import checked
 

@@ -20,7 +20,7 @@ def wrap(program: str, *, to: str = ".") -> Iterator[Change]:
     """Draft a wrapper for a program.
 
     program: its name, or its path
-    to: the folder that gets it, as a folder of the program's name
+    to DIR: the folder that gets it, as a folder of the program's name
     """
     import os
 

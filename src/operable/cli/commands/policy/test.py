@@ -38,7 +38,7 @@ def decide(
     arg: an argument of the call, as NAME=VALUE
     command: the command line of the program that it runs
     effect: what its owner declares that it does, in place of what the catalog has
-    workspace: the folder that it is called from
+    workspace DIR: the folder that it is called from
     """
     from operable.cli.gate.policy import decision
 

@@ -39,9 +39,9 @@ def add(
 
     name: what it is called in rules and in the catalog
     words: the command line of a server on stdio
-    url: the address of a server over streamable HTTP
-    env: NAME=BACKEND:LOCATION, a variable of its process and where its value is
-    header: NAME=BACKEND:LOCATION, a header and where its value is
+    url URL: the address of a server over streamable HTTP
+    env NAME=BACKEND:LOCATION: a variable of its process and where its value is
+    header NAME=BACKEND:LOCATION: a header and where its value is
     trust_hints: believe what the server says about its tools
     """
     from operable.cli.upstream.servers import planned

@@ -23,7 +23,7 @@ def update(name: str, *, revision: str | None = None) -> Iterator[Change]:
     """Update a wrapper that was added.
 
     name: the tool
-    revision: of a git repository: the branch, tag or commit
+    revision REVISION: of a git repository: the branch, tag or commit
     """
     from operable.cli.packages.installation import planned_update
     from operable.wrap.installation import WrapperPackages
