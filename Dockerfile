@@ -7,6 +7,7 @@ FROM python:3.13-slim AS build
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE CHANGELOG.md ./
 COPY src ./src
+COPY docs/man ./docs/man
 RUN python -m venv /opt/operable \
  && /opt/operable/bin/pip install --no-cache-dir "/src[agent,mcp,serve,engine]" \
  && /opt/operable/bin/python -m compileall -q /opt/operable/lib

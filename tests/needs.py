@@ -53,6 +53,7 @@ PACKAGES = {
     "pnpm": "",
     "psql": "postgresql-client",
     "restic": "restic",
+    "groff": "groff-base",
     "rg": "ripgrep",
     "ruby": "ruby",
     "setpriv": "util-linux",

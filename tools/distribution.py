@@ -85,7 +85,7 @@ def problems(made: Distribution) -> list[str]:
     found = [f"the sdist lacks {name}" for name in sorted({*_sources(), *_project_files()} - packed)]
     with zipfile.ZipFile(made.wheel) as archive:
         names = set(archive.namelist())
-        wanted = {name.removeprefix("src/") for name in _sources()} | set(DATA)
+        wanted = {name.removeprefix("src/") for name in _sources()} | set(DATA) | _manuals()
         found += [f"the wheel lacks {name}" for name in sorted(wanted - names)]
         ours = {name for name in names if ".dist-info/" not in name}
         found += [f"the wheel has {name}, which git does not know" for name in sorted(ours - wanted)]
@@ -143,6 +143,13 @@ def _import_problems(unpacked: str) -> list[str]:
 
 def _sources() -> list[str]:
     return [name for name in _tracked("src") if os.path.exists(ROOT / name)]
+
+
+def _manuals() -> set[str]:
+    """Where the wheel has the manual pages, which an installer puts below its prefix."""
+    project = _project()
+    folder = f"{project['name']}-{project['version']}.data/data/share/man/man1"
+    return {f"{folder}/{Path(name).name}" for name in _tracked("docs/man")}
 
 
 def _project_files() -> tuple[str, ...]:
