@@ -31,6 +31,7 @@ TEXTS: dict[str, dict[str, str]] = {
     },
     "StartOptions": {
         "workspace": "The folder that the agent works in.",
+        "is_judged": "Whether `workspace` is a real path that was judged: a path that leads elsewhere by now is refused.",
         "mode": "One of the modes of the manifest; its default when left out.",
         "model": "One of the models of the manifest.",
         "options": "Values for the options of the manifest.",

@@ -269,5 +269,5 @@ def _require_version(version: int, shown: str) -> None:
     if version != VERSION:
         message = f"The job store {shown} is of version {version}; this program knows version {VERSION}"
         refused = FlowError("unsupported_capability", message)
-        refused.hint = "install the version of operable that wrote it, here and for every worker"
+        refused.hint = "install the version that wrote it, here and for every worker"
         raise refused
