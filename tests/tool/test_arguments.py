@@ -465,6 +465,17 @@ def test_all_problems_are_told_at_once():
     ]
 
 
+@pytest.mark.parametrize(
+    "words", [("--token", "hunter2"), ("1", "--token", "hunter2"), ("--token", "hunter2", "--", "3")]
+)
+def test_a_word_behind_an_unknown_option_is_not_repeated_as_a_wrong_operand(words):
+    """It is most likely the value of that option, and may be a secret."""
+    refused = refusal("add", *words, "--unit", "m")
+
+    assert refused.code == "UNKNOWN_OPTION"
+    assert "hunter2" not in str((refused.message, refused.hint, refused.details))
+
+
 def test_a_single_problem_is_not_told_twice():
     assert "problems" not in refusal("search", "q", "--times", "x").details
     assert "problems" not in refusal("add", "x", "--unit", "m").details

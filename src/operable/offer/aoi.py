@@ -63,7 +63,7 @@ class AoiAdapter:
         self._cwd = cwd
 
     async def input_schema(self, action: Action) -> dict[str, Any]:
-        schema = await self._schema(action.name)
+        schema = await self._schema(action)
         if schema is None:
             return unspecified()
         items = await self._item_schema(action)
@@ -71,7 +71,7 @@ class AoiAdapter:
 
     async def operand_names(self, action: Action) -> list[str]:
         """Which arguments of the input schema are operands on the command line, in their order."""
-        schema = await self._schema(action.name)
+        schema = await self._schema(action)
         return [] if schema is None else operand_names(schema)
 
     def entry_schema(self, action: Action) -> dict[str, Any] | None:
@@ -94,7 +94,7 @@ class AoiAdapter:
     async def call(
         self, action: Action, arguments: Mapping[str, Any], *, confirmed: Confirmation, progress: Progress
     ) -> Result:
-        schema = await self._schema(action.name)
+        schema = await self._schema(action)
         if schema is None:
             given = [*map(str, arguments.get("arguments", ())), *confirmation_words(confirmed)]
             words, stdin = [*given, _MACHINE], None
@@ -124,10 +124,15 @@ class AoiAdapter:
                 running.verdict, ok=running.ok, endless=action.unbounded, stderr=running.stderr
             )
 
-    async def _schema(self, command: str) -> dict[str, Any] | None:
-        """What the tool says about the input of a command; None if it says nothing that can be used."""
+    async def _schema(self, action: Action) -> dict[str, Any] | None:
+        """What the tool says about the arguments of a command; None if it says nothing that can be used."""
+        command = action.name
         if command not in self._schemas:
-            document = await self._document(command)
+            document = None
+            if action.structured_input:  # then the schema without this flag is that of its input (12.1)
+                document = await self._document(command, "--arguments")
+            if document is None:
+                document = await self._document(command)
             usable = (
                 document is not None and isinstance(document.get("properties"), dict) and _usable(document)
             )

@@ -65,9 +65,12 @@ def from_tool(words: Sequence[str]) -> Contract:
         if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
             continue
         name = entry["name"]
-        if (schema := _input_schema(source, "--command", name)) is not None:
+        structured = "jsonl" in (entry.get("input_modes") or ())
+        # With structured input, the schema without this flag is that of the input (12.1); an older tool does not know it.
+        schema = _input_schema(source, "--command", name, "--arguments") if structured else None
+        schema = _input_schema(source, "--command", name) if schema is None else schema
+        if schema is not None:
             inputs[name] = schema
-            structured = "jsonl" in (entry.get("input_modes") or ())
             if structured and (items := _input_schema(source, "--command", name, "--items")) is not None:
                 inputs[f"{name} (items)"] = items
     return Contract(description.schema, description.capabilities, inputs)

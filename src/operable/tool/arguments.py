@@ -97,9 +97,9 @@ def parse(tool: "Declaration", command: "Command", words: "list[str]") -> "Parse
     call = ParsedCall(command)
     problems: list[Fail] = []
     operands: list[str] = []
-    _read_options(tool, call, words, operands, problems)
+    doubtful = _read_options(tool, call, words, operands, problems)
     if not call.options.get("help"):
-        _read_operands(call, operands, problems)
+        _read_operands(call, operands, doubtful, problems)
         _fill_defaults(call, problems)
     if problems:
         from operable.tool.run.misuse import together
@@ -110,15 +110,17 @@ def parse(tool: "Declaration", command: "Command", words: "list[str]") -> "Parse
 
 def _read_options(
     tool: "Declaration", call: "ParsedCall", words: "list[str]", operands: "list[str]", problems: "list[Fail]"
-) -> None:
+) -> "set[int]":
+    """The operands; gives the places of those behind an unknown option, whose values they may be."""
     own = option_names(call.command)
+    doubtful: set[int] = set()
     standard = standard_options(tool, call.command)
     rest = words[::-1]  # a stack: an option takes its value from the top
     while rest:
         word = rest.pop()
         if word == "--":
             operands.extend(reversed(rest))
-            return
+            break
         if not word.startswith("-") or word == "-" or _is_number(word):
             operands.append(word)
             continue
@@ -136,6 +138,9 @@ def _read_options(
             _read_option(call, own, name, text if equals else None, rest)
         except Fail as problem:
             problems.append(problem)
+            if problem.code == "UNKNOWN_OPTION" and "=" not in word:
+                doubtful.add(len(operands))
+    return doubtful
 
 
 def _is_letter(word: str, param: "Param") -> bool:
@@ -220,7 +225,9 @@ def _standard_value(name: str, value: "str | None") -> "Any":
     return number
 
 
-def _read_operands(call: "ParsedCall", operands: "list[str]", problems: "list[Fail]") -> None:
+def _read_operands(
+    call: "ParsedCall", operands: "list[str]", doubtful: "set[int]", problems: "list[Fail]"
+) -> None:
     rest = operands[::-1]
     for param in call.command.params:
         if not param.operand or (param.many and not rest and not param.spread):
@@ -228,11 +235,12 @@ def _read_operands(call: "ParsedCall", operands: "list[str]", problems: "list[Fa
         words = rest[::-1] if param.many else rest[-1:]
         del rest[len(rest) - len(words) :]
         values = []
-        for word in words:
+        for place, word in enumerate(words, len(operands) - len(rest) - len(words)):
             try:
                 values.append(_converted(call, word, param, param.kind))
             except Fail as problem:
-                problems.append(problem)
+                if place not in doubtful:  # else it may be a secret, and was not meant for this
+                    problems.append(problem)
         if param.many:
             call.values[param.name] = values
         elif values:

@@ -229,12 +229,25 @@ def test_the_version_is_the_one_of_the_tool():
 @requirement("aoi:16.2:input-schema", "aoi:12.1:input-schema")
 def test_input_schemas_are_had_for_every_command_and_its_items():
     for name in COMMANDS:
-        arguments = document(run("input-schema", "--command", name, output="json", tool=NOTEBOOK))
+        arguments = document(
+            run("input-schema", "--command", name, "--arguments", output="json", tool=NOTEBOOK)
+        )
         jsonschema_rs.meta.validate(arguments)
         assert arguments["title"] == f"Arguments of notebook {name}"
     items = document(run("input-schema", "--command", "import", "--items", output="json", tool=NOTEBOOK))
     assert items["title"] == "One item of the input of notebook import"
     assert items["required"] == ["title"]
+
+
+@requirement("aoi:12.1:input-schema")
+def test_the_input_schema_of_a_command_is_that_of_its_structured_input_where_it_has_one():
+    imports = document(run("input-schema", "--command", "import", output="json", tool=NOTEBOOK))
+    search = document(run("input-schema", "--command", "search", output="json", tool=NOTEBOOK))
+    both = run("input-schema", "--command", "import", "--items", "--arguments", output="json", tool=NOTEBOOK)
+
+    assert imports["title"] == "One item of the input of notebook import"
+    assert search["title"] == "Arguments of notebook search"
+    assert both.exit_code == 64
 
 
 # -- doctor ----------------------------------------------------------------------------------------------------------------

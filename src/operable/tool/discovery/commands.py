@@ -74,11 +74,14 @@ def schema_document(tool: Declaration, version: str, name: str | None = None) ->
 
 
 def _input_schema_command(tool: Declaration) -> Command:
-    def input_schema(*, command: str, items: bool = False) -> Iterator[DiscoveryDocument]:
+    def input_schema(
+        *, command: str, arguments: bool = False, items: bool = False
+    ) -> Iterator[DiscoveryDocument]:
         """Print the strict JSON Schema of what a command takes.
 
         command: the command in question
-        items: the schema of one item of its structured input instead of its arguments
+        arguments: the schema of its command line, which a command with structured input gives only with this
+        items: the schema of one item of its structured input; a failure where it takes none
         """
         from operable.tool.discovery import schema as describe
 
@@ -94,12 +97,17 @@ def _input_schema_command(tool: Declaration) -> Command:
                 f"{command} takes no structured input",
                 hint="leave out --items for its arguments",
             )
-        yield DiscoveryDocument(name="input-schema", content=describe.input_schema(tool, found, items=items))
+        wanted = found.stream_model() is not None and not arguments
+        yield DiscoveryDocument(name="input-schema", content=describe.input_schema(tool, found, items=wanted))
 
     return Command(
         input_schema,
         "input-schema",
-        {"document": True, "examples": ["input-schema --command doctor --output json"]},
+        {
+            "document": True,
+            "exclusive": [("arguments", "items")],
+            "examples": ["input-schema --command doctor --output json"],
+        },
     )
 
 
