@@ -43,13 +43,15 @@ _ROOT = pytest.mark.skipif(
 _BESIDE = {
     "ip": [_ROOT],
     "journalctl": [pytest.mark.needs("/lib/systemd/systemd-journal-remote")],
+    "psql": [_ROOT, pytest.mark.needs("pg_ctlcluster", "unshare")],
+    "ssh": [_ROOT, pytest.mark.needs("sshd", "ssh-keygen", "unshare")],
     "systemctl": [_ROOT, pytest.mark.needs("dbus-daemon", "unshare")],
 }
 
 # Linted whole in every run: one with a server beside it that it changes, and one that only computes.
 WHOLE = {"curl", "jq"}
 # Programs of half a second and more for each start: a command of theirs takes as long as ten of the others.
-SLOW = {"kubectl", "mypy", "npm", "pip", "pytest", "restic", "terraform"}
+SLOW = {"eslint", "jest", "kubectl", "mypy", "npm", "pip", "psql", "pytest", "restic", "ssh", "terraform"}
 # What each wrapped tool has from us.
 BUILT_IN = {"schema", "input-schema", "capabilities", "doctor", "completion"}
 

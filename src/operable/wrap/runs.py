@@ -13,7 +13,7 @@ from operable.wrap.endings import failed, known_secrets, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Container, Iterator, Sequence
     from typing import Any
 
     from operable.wrap.upstream import Upstream
@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 _NOT_EXECUTABLE, _NOT_FOUND = 126, 127
 
 
-def ran(upstream: Upstream, words: Sequence[str] | None = None, *, name: str) -> Iterator[dict[str, Any]]:
-    """Run the program to its end: one event, and Fail unless it passed. `name` is what was run, for the reader."""
+def ran(
+    upstream: Upstream, words: Sequence[str] | None = None, *, name: str, own: Container[int] = ()
+) -> Iterator[dict[str, Any]]:
+    """Run the program to its end: one event, and Fail unless it passed. `name` is what was run, for the reader.
+
+    A program that runs another one (ssh, docker) has statuses of its `own`, with which nothing was run.
+    """
     from operable.proc.excerpt import Excerpt
 
     kept = Excerpt()
@@ -33,7 +38,8 @@ def ran(upstream: Upstream, words: Sequence[str] | None = None, *, name: str) ->
     if end is None or end.cause == "deadline":
         raise upstream.timed_out()
     diagnostics = end.stderr.text()
-    if end.status in (_NOT_EXECUTABLE, _NOT_FOUND) or (end.status or 0) < 0:
+    status = end.status or 0
+    if status in (_NOT_EXECUTABLE, _NOT_FOUND) or status in own or status < 0:
         raise failed(upstream, end.status, diagnostics)
     passed = end.status == 0
     yield {

@@ -40,6 +40,10 @@ GRACE = 8.0
 ASK_TIMEOUT = 30.0
 
 
+class StderrChunk(bytes):
+    """What a program printed on stderr, where its caller asked for both."""
+
+
 class Upstream(WrappedCall):
     """What a parser is given. A function of parser.py takes one of these and yields rows, lists of rows, or notices."""
 
@@ -68,8 +72,8 @@ class Upstream(WrappedCall):
 
         return expand(self.command.argv, self.command.options, self.inputs)
 
-    def chunks(self, argv: Sequence[str] | None = None) -> Iterator[bytes]:
-        """Run the program and give what it prints, as it comes."""
+    def chunks(self, argv: Sequence[str] | None = None, *, both: bool = False) -> Iterator[bytes]:
+        """Run the program and give what it prints, as it comes; with `both` what it prints on stderr too, as StderrChunk."""
         from operable.proc.run import require_started, supervise
         from operable.proc.tree.escalation import Graces
 
@@ -81,6 +85,7 @@ class Upstream(WrappedCall):
             supervise(
                 command,
                 on_stdout=queue.append,
+                on_stderr=(lambda chunk: queue.append(StderrChunk(chunk))) if both else None,
                 stdin=self.stdin,
                 timeout=self._remaining(),
                 graces=Graces(interrupt=TERMINATE_GRACE, terminate=TERMINATE_GRACE),

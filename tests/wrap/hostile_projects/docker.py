@@ -13,6 +13,10 @@ CALLS = (
     ["start", "web", "--dry-run"],
     ["stop", "web", "--dry-run"],
     ["rm", "web", "--dry-run"],
+    ["logs", "web"],
+    ["run", "alpine", "--dry-run"],
+    ["exec", "web", "--dry-run", "--", "ls"],
+    ["build", ".", "--dry-run"],
 )
 
 
@@ -27,4 +31,5 @@ def lay(scene: Scene) -> None:
         ".docker/config.json",
         '{"credsStore": "evil", "currentContext": "evil", "aliases": {"builder": "evil"}}',
     )
+    scene.write("Dockerfile", f"# syntax=evil\nFROM scratch\nRUN {trap}\n")
     scene.write("docker-compose.yml", "services: {}\n")

@@ -11,6 +11,13 @@ CALLS = (
     ["run", "list"],
     ["repo", "view"],
     ["issue", "list", "--repo", "a/b"],
+    ["pr", "view"],
+    ["pr", "view", "1", "--repo", "a/b"],
+    ["pr", "checks"],
+    ["run", "view", "1"],
+    ["run", "log", "1", "--failed"],
+    ["pr", "create", "--title", "it", "--dry-run"],
+    ["pr", "merge", "1", "--dry-run"],
     ["send", "repos/a/b/issues", "--body", "{}", "--dry-run"],
 )
 

@@ -9,6 +9,11 @@ CALLS = (
     ["contexts"],
     ["apply", "web.yaml", "--dry-run"],
     ["delete", "pod", "web", "--dry-run"],
+    ["logs", "web"],
+    ["describe", "pod", "web"],
+    ["rollout", "status", "deployment", "web"],
+    ["rollout", "restart", "deployment", "web", "--dry-run"],
+    ["rollout", "undo", "deployment", "web", "--dry-run"],
 )
 
 

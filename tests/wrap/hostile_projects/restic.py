@@ -11,6 +11,7 @@ CALLS = (
     ["backup", "poem.txt", "--dry-run"],
     ["forget", "--keep-last", "1", "--dry-run"],
     ["init", "--dry-run"],
+    ["restore", "--target", "CANARY", "--dry-run"],
 )
 
 

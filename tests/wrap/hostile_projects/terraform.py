@@ -7,6 +7,8 @@ from tests.wrap.hostile_projects import Scene
 
 CALLS = (
     ["output"],
+    ["state", "list"],
+    ["plan", "--values", "--out", "CANARY", "--dry-run"],
     ["validate", "--dry-run"],
     ["plan", "--dry-run"],
     ["show", "--dry-run"],

@@ -44,6 +44,8 @@ class Engine:
         self.events: list[dict[str, Any]] = []
         self.more = threading.Condition()
         self.seen: list[tuple[str, str]] = []
+        self.built = 0
+        self.commands: dict[str, list[str]] = {}  # of what was made to run: id -> words
 
     def happened(self, action: str, key: str, number: int) -> None:
         """An event, with a time of its own that only grows."""
@@ -62,6 +64,11 @@ class Engine:
             self.events.append(event)
             self.more.notify_all()
 
+    def note(self, what: str, number: int) -> None:
+        """What was done is seen in the list of containers, at the first of them."""
+        for each in list(self.containers.values())[:1]:
+            each["Config"]["Labels"][what] = str(number)
+
     def find(self, name: str) -> dict[str, Any] | None:
         same = [each for key, each in self.containers.items() if key == name or each["Name"] == f"/{name}"]
         return same[0] if same else None
@@ -71,7 +78,7 @@ class _Asked(Handler):
     engine: Engine
 
     def answer(self) -> None:
-        self.body()
+        self.said = self._whole()
         parts = urlsplit(self.path)
         self.engine.seen.append((self.command, parts.path))
         path = [unquote(part) for part in parts.path.split("/") if part]
@@ -126,10 +133,36 @@ class _Asked(Handler):
                 )
             case "GET", ["events"]:
                 self._stream(parse_qs(parts.query))
+            case _ if self._ran(path, parse_qs(parts.query)):
+                pass
             case _, ["containers", name, *rest]:
                 self._container(name, rest)
             case _:
                 self.send({"message": f"No such image: {'/'.join(path)}"}, 404)
+
+    def _ran(self, path: list[str], query: dict[str, list[str]]) -> bool:
+        """What is about commands in containers, their logs and builds."""
+        match self.command, path:
+            case "POST", ["build"]:
+                self._build(query)
+            case "POST", ["containers", "create"]:
+                self._create(query)
+            case "GET", ["containers", name, "logs"]:
+                self._logs(name, query)
+            case "POST", ["containers", _, "attach"] | ["exec", _, "start"]:
+                self._attached(path[1])
+            case "POST", ["containers", key, "wait"] if key in self.engine.commands:
+                self.send({"StatusCode": _status(self.engine.commands[key])})
+            case "POST", ["containers", key, "start"] if key in self.engine.commands:
+                self.send(None, 204)
+            case "GET", ["exec", key, "json"]:
+                status = _status(self.engine.commands[key])
+                self.send({"ID": key, "Running": False, "ExitCode": status, "Pid": 1})
+            case "POST", ["containers", name, "exec"] if self.engine.find(name):
+                self.send({"Id": self._made(json.loads(self.said)["Cmd"])}, 201)
+            case _:
+                return False
+        return True
 
     def _container(self, name: str, rest: list[str]) -> None:
         found = self.engine.find(name)
@@ -150,6 +183,63 @@ class _Asked(Handler):
         else:
             self.send({"message": "page not found"}, 404)
 
+    def _whole(self) -> bytes:
+        """The body; what is built comes in chunks."""
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.body()
+        found = b""
+        while size := int(self.rfile.readline(), 16):
+            found += self.rfile.read(size + 2)[:size]
+        self.rfile.readline()
+        return found
+
+    def _made(self, words: list[str]) -> str:
+        key = f"{1000 + len(self.engine.commands):064x}"
+        self.engine.commands[key] = words
+        self.engine.note("commands", len(self.engine.commands))
+        return key
+
+    def _create(self, query: dict[str, list[str]]) -> None:
+        wanted = json.loads(self.said)
+        if wanted["Image"] not in ("nginx:1", "nginx:latest"):
+            self.send({"message": f"No such image: {wanted['Image']}"}, 404)
+        else:
+            self.send({"Id": self._made(wanted["Cmd"] or []), "Warnings": []}, 201)
+
+    def _attached(self, key: str) -> None:
+        """What a command prints: its words on stdout, and on stderr that it ran; the connection becomes a stream."""
+        head = b"HTTP/1.1 101 UPGRADED\r\nContent-Type: application/vnd.docker.raw-stream\r\n"
+        self.wfile.write(head + b"Connection: Upgrade\r\nUpgrade: tcp\r\n\r\n")
+        self.wfile.write(_frame(1, " ".join(self.engine.commands[key]) + "\n") + _frame(2, "it ran\n"))
+        self.wfile.flush()
+        self.close_connection = True
+
+    def _logs(self, name: str, query: dict[str, list[str]]) -> None:
+        if self.engine.find(name) is None:
+            self.send({"message": f"No such container: {name}"}, 404)
+            return
+        tail = query["tail"][0]
+        lines = LOG if tail == "all" else LOG[len(LOG) - min(int(tail), len(LOG)) :]
+        self.begin_stream()
+        # First all of one stream, then all of the other: their order is in the times.
+        for stream in (2, 1):
+            for when, text in [(when, text) for number, when, text in lines if number == stream]:
+                self.chunk(_frame(stream, f"{when} {text}\n"))
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _build(self, query: dict[str, list[str]]) -> None:
+        self.engine.built += 1
+        self.engine.note("built", self.engine.built)
+        self.begin_stream()
+        if "broken:1" in query.get("t", []):
+            lines: list[dict[str, Any]] = [
+                {"errorDetail": {"code": 1, "message": "it broke"}, "error": "it broke"}
+            ]
+        else:
+            lines = [{"stream": "Step 1/1 : FROM nginx:1\n"}, {"aux": {"ID": _IMAGES[0]["Id"]}}]
+        self.chunk(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+        self.wfile.write(b"0\r\n\r\n")
+
     def _stream(self, query: dict[str, list[str]]) -> None:
         engine = self.engine
         whole, _, rest = query.get("since", ["0"])[0].partition(".")
@@ -167,6 +257,23 @@ class _Asked(Handler):
             if "until" in query:
                 break
         self.wfile.write(b"0\r\n\r\n")
+
+
+LOG = [
+    (1, "2026-01-01T00:00:00.000000001Z", "begin é"),
+    (2, "2026-01-01T00:00:00.000000002Z", "a warning"),
+    (1, "2026-01-01T00:00:00.000000003Z", "2026-01-01T00:00:00.9Z end"),
+]
+
+
+def _frame(stream: int, text: str) -> bytes:
+    """How the engine marks what belongs to which stream."""
+    raw = text.encode()
+    return bytes([stream, 0, 0, 0]) + len(raw).to_bytes(4, "big") + raw
+
+
+def _status(words: list[str]) -> int:
+    return 3 if "fail" in words else 0
 
 
 def _row(each: dict[str, Any]) -> dict[str, Any]:

@@ -12,11 +12,30 @@ from tests.wrap.wrappers.loopback import Handler, called_with, serve
 from tests.wrap.wrappers.loopback import serving as serving_with
 
 _VERBS = ["create", "delete", "get", "list", "patch", "update", "watch"]
-_KINDS = {"pods": "Pod", "secrets": "Secret"}
+_KINDS = {"pods": "Pod", "secrets": "Secret", "events": "Event"}
+_APPS = {"deployments": "Deployment", "replicasets": "ReplicaSet"}
 _GET: dict[str, Any] = {
     "/version": {"major": "1", "minor": "29", "gitVersion": "v1.29.0", "platform": "linux/amd64"},
     "/api": {"kind": "APIVersions", "versions": ["v1"]},
-    "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": []},
+    "/apis": {
+        "kind": "APIGroupList",
+        "apiVersion": "v1",
+        "groups": [
+            {
+                "name": "apps",
+                "versions": [{"groupVersion": "apps/v1", "version": "v1"}],
+                "preferredVersion": {"groupVersion": "apps/v1", "version": "v1"},
+            }
+        ],
+    },
+    "/apis/apps/v1": {
+        "kind": "APIResourceList",
+        "groupVersion": "apps/v1",
+        "resources": [
+            {"name": plural, "singularName": kind.lower(), "namespaced": True, "kind": kind, "verbs": _VERBS}
+            for plural, kind in _APPS.items()
+        ],
+    },
     "/api/v1": {
         "kind": "APIResourceList",
         "groupVersion": "v1",
@@ -41,6 +60,9 @@ _GET: dict[str, Any] = {
         },
     },
 }
+
+
+LOG = ["2026-01-01T00:00:00.1Z é one", "2026-01-01T00:00:00.2Z ", "2026-01-01T00:00:00.3Z three"]
 
 
 def pod(name: str, number: int, **labels: str) -> dict[str, Any]:
@@ -72,12 +94,58 @@ def secret(name: str, number: int) -> dict[str, Any]:
     }
 
 
+def deployment(name: str, number: int, *, ready: int) -> list[dict[str, Any]]:
+    """A deployment that wants two pods, and its two revisions."""
+    labels = {"run": name}
+
+    def made(kind: str, own: str, uid: int, revision: int, image: str) -> dict[str, Any]:
+        meta: dict[str, Any] = {
+            "name": own,
+            "namespace": "default",
+            "uid": f"uid-{uid}",
+            "resourceVersion": str(uid),
+        }
+        meta |= {"labels": labels, "generation": 1}
+        meta |= {"annotations": {"deployment.kubernetes.io/revision": str(revision)}}
+        template = {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "main", "image": image}]},
+        }
+        spec = {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}
+        return {"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": spec}
+
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "uid": f"uid-{number}"}
+    status = {"observedGeneration": 1, "replicas": 2, "updatedReplicas": 2, "availableReplicas": ready}
+    found = [made("Deployment", name, number, 2, "nginx:2") | {"status": status}]
+    for revision in (1, 2):
+        each = made("ReplicaSet", f"{name}-{revision}", number + revision, revision, f"nginx:{revision}")
+        each["metadata"]["ownerReferences"] = [owner | {"controller": True}]
+        found.append(each)
+    return found
+
+
+def note(name: str, uid: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": "5"},
+        "involvedObject": {"uid": uid},
+        "reason": "Pulled",
+        "message": "é pulled",
+        "type": "Normal",
+        "count": 1,
+        "lastTimestamp": "2026-01-01T00:00:00Z",
+    }
+
+
 class Cluster:
     """What the server knows; one for each test."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
         for each in (pod("a", 1, app="web"), pod("b", 2, app="web"), pod("c", 3, app="db"), secret("s", 4)):
+            self.put(each)
+        for each in (*deployment("web", 20, ready=2), *deployment("api", 30, ready=1), note("a.1", "uid-1")):
             self.put(each)
         self.changes: list[dict[str, Any]] = []
         self.more = threading.Condition()
@@ -89,7 +157,7 @@ class Cluster:
         return str(next(self.versions))
 
     def put(self, each: dict[str, Any]) -> None:
-        plural = next(plural for plural, kind in _KINDS.items() if kind == each["kind"])
+        plural = next(plural for plural, kind in (_KINDS | _APPS).items() if kind == each["kind"])
         self.objects[plural, each["metadata"]["name"]] = each
 
     def happened(self, change: str, found: dict[str, Any]) -> None:
@@ -112,6 +180,10 @@ class _Asked(Handler):
             self._refuse(403, "Forbidden", "you may not")
         elif self.command == "GET" and parts.path in _GET:
             self.send(_GET[parts.path])
+        elif path[:3] == ["api", "v1", "namespaces"] and path[4:] == ["pods", "a", "log"]:
+            self._log(query)
+        elif path[:4] == ["apis", "apps", "v1", "namespaces"] and len(path) > 5:
+            self._objects(path[5], path[6] if len(path) > 6 else None, query, body)
         elif path[:3] == ["api", "v1", "namespaces"] and len(path) > 4:
             self._objects(path[4], path[5] if len(path) > 5 else None, query, body)
         else:
@@ -149,13 +221,27 @@ class _Asked(Handler):
 
     def _list(self, plural: str, query: dict[str, list[str]]) -> None:
         wanted = query.get("labelSelector", [""])[0]
+        field = query.get("fieldSelector", [""])[0]
         items = [
             each
             for (kind, _), each in self.cluster.objects.items()
-            if kind == plural and (not wanted or wanted in _labels(each))
+            if kind == plural
+            and (not wanted or wanted in _labels(each))
+            and (not field or field == f"involvedObject.uid={each.get('involvedObject', {}).get('uid')}")
         ]
         meta = {"resourceVersion": "10"}
-        self.send({"kind": f"{_KINDS[plural]}List", "apiVersion": "v1", "metadata": meta, "items": items})
+        kind = (_KINDS | _APPS)[plural]
+        version = "apps/v1" if plural in _APPS else "v1"
+        self.send({"kind": f"{kind}List", "apiVersion": version, "metadata": meta, "items": items})
+
+    def _log(self, query: dict[str, list[str]]) -> None:
+        lines = LOG[-int(query["tailLines"][0]) :] if "tailLines" in query else LOG
+        raw = "".join(f"{line}\n" for line in lines).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/plain")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
 
     def _watch(self) -> None:
         self.begin_stream()
@@ -183,6 +269,12 @@ def _labels(each: dict[str, Any]) -> list[str]:
 
 def _merged(found: Any, patch: Any) -> Any:
     """A merge patch: what is null goes, what is an object is merged, anything else takes the place of what was there."""
+    if isinstance(patch, list) and isinstance(found, dict):  # a JSON patch, as for going back to a revision
+        merged = copy.deepcopy(found)
+        for each in patch:
+            if each["path"] == "/spec/template":
+                merged["spec"]["template"] = each["value"]
+        return merged
     if not isinstance(patch, dict):
         return patch
     merged = copy.deepcopy(found) if isinstance(found, dict) else {}

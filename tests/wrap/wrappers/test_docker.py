@@ -196,3 +196,57 @@ def test_a_name_that_looks_like_an_option_is_a_name(docker):
     done = docker("inspect", "--", "--help")
 
     assert done.error["code"] == "OBJECT_NOT_FOUND"
+
+
+def test_a_log_is_in_the_order_of_its_times_whatever_stream_came_first(docker):
+    done = docker("logs", "web")
+    last = docker("logs", "web", "-n", "1")
+    first = docker("logs", "web", "--limit", "2")
+    rest = docker("logs", "web", "--cursor", first.summary["next_cursor"])
+    missing = docker("logs", "nope")
+
+    found = [(event["stream"], event["text"]) for event in done.results]
+    assert found == [("stdout", "begin é"), ("stderr", "a warning"), ("stdout", "2026-01-01T00:00:00.9Z end")]
+    assert [event["text"] for event in last.results] == ["2026-01-01T00:00:00.9Z end"]
+    assert [event["text"] for event in first.results + rest.results] == [text for _, text in found]
+    assert (missing.results, missing.error["code"]) == ([], "OBJECT_NOT_FOUND")
+
+
+@pytest.mark.parametrize("words", [["run", "nginx:1"], ["exec", "web"]])
+def test_a_command_in_a_container_has_a_verdict(words, docker):
+    plan = docker(*words, "--dry-run", "--", "ls", "-l")
+    refused = docker(*words, "--", "ls", "-l")
+    assert docker.changes == []
+    done = docker(*words, "--confirm", plan.summary["plan_digest"], "--", "ls", "-l")
+    failed = docker(*words, "--confirm", "--", "fail")
+
+    assert refused.error["code"] == "CONFIRMATION_REQUIRED"
+    (ran,) = done.results
+    assert (ran["passed"], ran["output"], ran["diagnostics"].strip()) == (True, "ls -l\n", "it ran")
+    assert (failed.results[0]["exit"], failed.error["code"], failed.summary["ok"]) == (3, "RUN_FAILED", False)
+
+
+def test_what_docker_itself_could_not_run_is_another_failure(docker):
+    image = docker("run", "nope:1", "--pull", "never", "--confirm", "--", "ls")
+    stopped = docker("exec", "db", "--confirm", "--", "ls")
+    variable = docker("run", "nginx:1", "-e", "A=b")
+
+    assert (image.results, image.error["code"]) == ([], "OBJECT_NOT_FOUND")
+    assert stopped.error["code"] == "NOT_RUNNING"
+    assert variable.error["code"] == "NATIVE_OPTION"
+
+
+def test_an_image_is_planned_then_built(docker, tmp_path):
+    (tmp_path / "Dockerfile").write_text("FROM nginx:1\n")
+
+    plan = docker("build", str(tmp_path), "-t", "one:1", "--dry-run")
+    assert docker.engine.built == 0
+    done = docker("build", str(tmp_path), "-t", "one:1")
+    broken = docker("build", str(tmp_path), "-t", "broken:1")
+    missing = docker("build", str(tmp_path / "nowhere"))
+
+    assert [change["tags"] for change in plan.of("aoi:plan")] == [["one:1"]]
+    (built,) = done.of("image_built")
+    assert (built["id"], built["tags"], done.summary["ok"]) == (f"sha256:{9:064x}", ["one:1"], True)
+    assert (broken.of("image_built"), broken.error["code"]) == ([], "RUN_FAILED")
+    assert missing.error["code"] == "PATH_NOT_FOUND"

@@ -60,6 +60,10 @@ RUN = {"id": 9, "name": "ci", "display_title": "it", "head_branch": "main", "hea
        "event": "push", "status": "completed", "conclusion": "failure", "workflow_id": 5, "html_url": "https://x/9",
        "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}  # fmt: skip
 WORKFLOW = {"id": 5, "name": "ci", "path": ".github/workflows/ci.yml", "state": "active"}
+SHA = "4" * 40
+PULL = {"number": 4, "title": "é", "state": "open", "merged": False, "html_url": "https://github.com/a/b/pull/4",
+        "head": {"ref": "x", "sha": SHA}, "base": {"ref": "main"}, "labels": [{"name": "bug"}], "user": {"login": "ada"},
+        "mergeable": True, "mergeable_state": "clean", "body": "text"}  # fmt: skip
 PATHS: dict[str, tuple[int, object]] = {
     "/repos/a/b/releases": (200, [{"id": 1, "name": "é"}, {"id": 2, "name": "\n"}]),
     "/repos/a/b/actions/runs": (200, {"total_count": 1, "workflow_runs": [RUN]}),
@@ -67,6 +71,40 @@ PATHS: dict[str, tuple[int, object]] = {
     "/repos/a/b/actions/workflows/5": (200, WORKFLOW),
     "/repos/a/b/issues": (201, {"number": 8}),
     "/repos/a/b/subscription": (204, None),
+    "/repos/a/b": (200, {"default_branch": "main"}),
+    "/repos/a/b/pulls": (201, {"number": 6, "html_url": "https://github.com/a/b/pull/6"}),
+    "/repos/a/b/pulls/4": (200, PULL),
+    "/repos/a/b/pulls/5": (200, PULL | {"number": 5, "state": "closed", "merged": True}),
+    "/repos/a/b/pulls/7": (200, PULL | {"number": 7}),
+    "/repos/a/b/pulls/4/merge": (200, {"merged": True, "sha": "f" * 40, "message": "merged"}),
+    "/repos/a/b/pulls/7/merge": (409, {"message": "Head branch was modified"}),
+    f"/repos/a/b/commits/{SHA}/check-runs": (
+        200,
+        {
+            "check_runs": [
+                {"name": "b", "status": "completed", "conclusion": "failure", "html_url": "https://x/2"},
+                {"name": "a", "status": "completed", "conclusion": "success", "html_url": "https://x/1"},
+                {"name": "c", "status": "queued", "conclusion": None, "html_url": "https://x/3"},
+            ]
+        },
+    ),
+    f"/repos/a/b/commits/{SHA}/status": (200, {"statuses": [{"context": "old", "state": "success"}]}),
+    "/repos/a/b/actions/runs/9": (200, RUN),
+    "/repos/a/b/actions/runs/9/jobs": (
+        200,
+        {
+            "jobs": [
+                {"id": 31, "name": "good", "status": "completed", "conclusion": "success", "steps": []},
+                {"id": 32, "name": "bad", "status": "completed", "conclusion": "failure", "steps": []},
+            ]
+        },
+    ),
+    "/repos/a/b/actions/jobs/31/logs": (200, b"fine\n"),
+    "/repos/a/b/actions/jobs/32/logs": (
+        200,
+        "\ufeff2026-01-01T00:00:00.1Z é one\r\n2026-01-01T00:00:00.2Z \ttwo\nlast".encode(),
+    ),
+    "/repos/a/b/actions/runs/8/jobs": (200, {"jobs": [{"id": 33, "name": "runs", "status": "in_progress"}]}),
     "/denied": (403, {"message": "Must have admin rights"}),
     "/expired": (401, {"message": "Bad credentials"}),
     "/broken": (502, {"message": "Server Error"}),
@@ -108,7 +146,9 @@ def handler(github: Github) -> type[BaseHTTPRequestHandler]:
             body = self._body()
             github.tokens.add(self.headers.get("Authorization", ""))
             status, found = github.answer(self.command, self.path, body)
-            content = b"" if found is None else json.dumps(found).encode()
+            content = (
+                found if isinstance(found, bytes) else b"" if found is None else json.dumps(found).encode()
+            )
             self.send_response(status)
             self.send_header("Content-Type", "application/json; charset=utf-8")
             if found is not None:
@@ -266,3 +306,83 @@ def test_without_a_whole_document_nothing_is_an_answer(tmp_path, prints):
     done = wrap("gh", "issue", "list", env=stand_in(tmp_path, "gh", prints=prints))
 
     assert (done.results, done.error["code"], done.summary["ok"]) == ([], "UPSTREAM_INCOMPLETE", False)
+
+
+def test_a_pull_request_and_its_checks_are_told(github):
+    _, gh = github
+
+    (pull,) = gh("pr view", "4", "--repo", "a/b").results
+    checks = gh("pr checks", "4", "-R", "a/b")
+    missing = gh("pr view", "99", "--repo", "a/b")
+
+    assert (pull["title"], pull["state"], pull["head_sha"], pull["labels"]) == ("é", "open", SHA, ["bug"])
+    found = [(event["name"], event["kind"], event["result"]) for event in checks.results]
+    assert found == [
+        ("a", "check_run", "passed"),
+        ("b", "check_run", "failed"),
+        ("c", "check_run", "pending"),
+        ("old", "status", "passed"),
+    ]
+    assert (checks.summary["ok"], checks.summary["head_sha"]) == (True, SHA)
+    assert checks.summary["checks"] == {"passed": 2, "failed": 1, "pending": 1}
+    assert (missing.error["category"], missing.error["code"]) == ("not_found", "NOT_ON_GITHUB")
+
+
+def test_a_pull_request_is_created_once_and_its_text_is_on_no_command_line(github):
+    server, gh = github
+    words = ["pr create", "--title", "@it", "--body", "@é\n", "--head", "x", "--draft", "--repo", "a/b"]
+
+    plan = gh(*words, "--dry-run")
+    refused = gh(*words)
+    assert server.asked == []
+    done = gh(*words, "--confirm", plan.summary["plan_digest"])
+
+    assert refused.error["code"] == "CONFIRMATION_REQUIRED"
+    assert [(event["number"], event["url"]) for event in done.results] == [
+        (6, "https://github.com/a/b/pull/6")
+    ]
+    (sent,) = [json.loads(body) for method, _, body in server.asked if method == "POST"]
+    assert sent == {"title": "@it", "body": "@é\n", "head": "x", "base": "main", "draft": True}
+
+
+def test_what_is_merged_is_the_commit_of_the_plan(github):
+    server, gh = github
+
+    plan = gh("pr merge", "4", "-s", "-R", "a/b", "--dry-run")
+    done = gh("pr merge", "4", "-s", "-R", "a/b", "--confirm", plan.summary["plan_digest"])
+    closed = gh("pr merge", "5", "-R", "a/b", "--confirm")
+    moved = gh("pr merge", "7", "-R", "a/b", "--confirm")
+
+    (change,) = plan.of("aoi:plan")
+    assert (change["method"], change["sha"], change["base"]) == ("squash", SHA, "main")
+    assert [(event["number"], event["sha"]) for event in done.results] == [(4, "f" * 40)]
+    sent = [json.loads(body) for method, path, body in server.asked if method == "PUT" and "/4/" in path]
+    assert sent == [{"sha": SHA, "merge_method": "squash"}]
+    assert closed.error["code"] == "PR_NOT_OPEN"
+    assert (moved.results, moved.error["code"], moved.summary["ok"]) == ([], "CONFLICT", False)
+
+
+def test_a_run_its_jobs_and_the_end_of_their_logs(github):
+    _, gh = github
+
+    run, good, bad = gh("run view", "9", "--repo", "a/b").results
+    failed = gh("run log", "9", "--failed", "--repo", "a/b")
+    tail = gh("run log", "9", "--tail", "1", "--repo", "a/b")
+
+    assert (run["conclusion"], good["name"], bad["conclusion"]) == ("failure", "good", "failure")
+    assert [(event["line_number"], event["time"], event["text"]) for event in failed.results] == [
+        (1, "2026-01-01T00:00:00.1Z", "é one"),
+        (2, "2026-01-01T00:00:00.2Z", "\ttwo"),
+        (3, None, "last"),
+    ]
+    assert [(event["job_id"], event["text"]) for event in tail.results] == [(31, "fine"), (32, "last")]
+
+
+def test_a_log_that_is_not_there_is_no_empty_log(github):
+    _, gh = github
+
+    running = gh("run log", "8", "--repo", "a/b")
+    unknown = gh("run log", "9", "--job", "77", "--repo", "a/b")
+
+    assert (running.results, running.summary["ok"], running.error["category"]) == ([], False, "not_found")
+    assert unknown.error["code"] == "JOB_NOT_FOUND"

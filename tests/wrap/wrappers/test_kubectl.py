@@ -163,7 +163,9 @@ def test_deleting_by_labels_needs_the_number_and_takes_what_was_planned(kubectl)
     assert [event["name"] for event in done.results] == ["a", "b"]
     assert not any("labelSelector" in change for change in kubectl.changed)
     assert nothing.error["code"] == "MISSING_OPERAND"
-    assert [name for _, name in kubectl.cluster.objects] == ["c", "s"]
+    left = [(kind, name) for kind, name in kubectl.cluster.objects if kind in ("pods", "secrets")]
+    assert left == [("pods", "c"), ("secrets", "s")]
+    assert len(kubectl.cluster.objects) == len(Cluster().objects) - 2
 
 
 def test_deleting_what_is_not_there_does_nothing(kubectl):
@@ -268,3 +270,61 @@ def test_defaults_that_a_user_has_given_commands_are_not_in_force(tmp_path):
     done = wrap("kubectl", "get", "pods", env=stand_in(tmp_path, "kubectl", then=then))
 
     assert [event["name"] for event in done.results] == ["false"]
+
+
+def test_a_log_is_told_line_by_line(kubectl):
+    whole = kubectl("logs", "a")
+    last = kubectl("logs", "a", "--tail", "1")
+    first = kubectl("logs", "a", "--limit", "1")
+    rest = kubectl("logs", "a", "--cursor", first.summary["next_cursor"])
+    missing = kubectl("logs", "nope")
+
+    assert [(event["line_number"], event["text"]) for event in whole.results] == [
+        (1, "é one"),
+        (2, ""),
+        (3, "three"),
+    ]
+    assert [event["text"] for event in last.results] == ["three"]
+    assert [event["text"] for event in first.results + rest.results] == ["é one", "", "three"]
+    assert (missing.results, missing.error["code"]) == ([], "OBJECT_NOT_FOUND")
+
+
+def test_an_object_is_described_with_what_was_noted_of_it(kubectl):
+    noted = kubectl("describe", "pod", "a")
+    quiet = kubectl("describe", "pod", "b")
+
+    assert [event["type"] for event in noted.results] == ["object", "noted"]
+    assert (noted.results[1]["reason"], noted.results[1]["message"]) == ("Pulled", "é pulled")
+    assert [event["name"] for event in quiet.results] == ["b"]
+
+
+def test_a_rollout_is_complete_only_if_all_of_it_is(kubectl):
+    done = kubectl("rollout", "status", "deployment", "web")
+    slow = kubectl("rollout", "status", "deployment", "api")
+    none = kubectl("rollout", "status", "pod", "a")
+
+    assert (done.results[0]["state"], done.results[0]["wanted"]) == ("complete", 2)
+    assert (slow.results[0]["state"], slow.results[0]["available"], slow.summary["ok"]) == (
+        "progressing",
+        1,
+        True,
+    )
+    assert none.error["code"] == "NOT_ROLLED_OUT"
+
+
+@pytest.mark.parametrize("verb", ["restart", "undo"])
+def test_a_rollout_is_changed_after_its_plan(verb, kubectl):
+    plan = kubectl("rollout", verb, "deployment", "web", "--dry-run")
+    refused = kubectl("rollout", verb, "deployment", "web")
+    assert kubectl.changed == []
+    done = kubectl("rollout", verb, "deployment", "web", "--confirm", plan.summary["plan_digest"])
+
+    (change,) = plan.of("aoi:plan")
+    assert (change["action"], change["target"], change["revision"]) == (verb, "Deployment/web", "2")
+    assert refused.error["code"] == "CONFIRMATION_REQUIRED"
+    assert [event["name"] for event in done.results] == ["web"]
+    assert len(kubectl.changed) == 1
+    template = kubectl.cluster.objects["deployments", "web"]["spec"]["template"]
+    image = template["spec"]["containers"][0]["image"]
+    assert (image == "nginx:1") == (verb == "undo")
+    assert bool(template["metadata"].get("annotations")) == (verb == "restart")

@@ -276,3 +276,44 @@ def test_prose_between_the_lines_is_counted(tmp_path):
 
     assert done.summary["upstream"]["non_json"] == 1
     assert (done.exit_code, done.results[0]["id"]) == (0, "ab12")
+
+
+def test_a_snapshot_is_planned_then_restored_and_overwrites_nothing(repo, tmp_path):
+    repo("backup", str(repo.data))
+    target = tmp_path / "there"
+
+    plan = repo("restore", "--target", str(target), "--dry-run")
+    assert not target.exists()
+    done = repo("restore", "latest", "-t", str(target))
+    again = repo("restore", "latest", "-t", str(target))
+
+    (change,) = plan.of("aoi:plan")
+    (restored,) = done.results
+    assert change["snapshot"] == restored["snapshot"]
+    assert (target / str(repo.data).lstrip("/") / "two.txt").read_text() == "22"
+    assert (restored["bytes"], restored["verified"], done.summary["ok"]) == (3, True, True)
+    assert (again.results, again.error["code"]) == ([], "TARGET_NOT_EMPTY")
+
+
+def test_a_part_of_a_snapshot_and_one_that_is_not_there(repo, tmp_path):
+    empty = repo("restore", "--target", str(tmp_path / "none"))
+    repo("backup", str(repo.data))
+    part = repo("restore", "--target", str(tmp_path / "part"), "--include", "one.txt", "--no-verify")
+    unknown = repo("restore", "0123456789", "--target", str(tmp_path / "none"))
+
+    assert (empty.error["code"], unknown.error["code"]) == ("SNAPSHOT_NOT_FOUND", "SNAPSHOT_NOT_FOUND")
+    assert [path.name for path in (tmp_path / "part").rglob("*.txt")] == ["one.txt"]
+    assert (part.results[0]["verified"], part.summary["ok"]) == (False, True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_files_that_cannot_be_restored_are_no_success(repo, tmp_path):
+    repo("backup", str(repo.data))
+    for pack in (repo.path / "data").rglob("*"):
+        if pack.is_file():
+            pack.chmod(0o600)
+            pack.write_bytes(b"damaged")
+
+    done = repo("restore", "--target", str(tmp_path / "there"))
+
+    assert (done.summary["ok"], done.results) == (False, [])

@@ -280,3 +280,44 @@ def test_a_line_that_is_cut_off_is_never_ok_and_one_that_is_no_json_is_counted(t
 
     assert [warning["code"] for warning in done.of("aoi:warning")] == ["UPSTREAM_NON_JSON"]
     assert (done.error["code"], done.summary["upstream"]["non_json"]) == ("UPSTREAM_INCOMPLETE", 1)
+
+
+@real
+def test_a_plan_tells_the_values_before_and_after_and_keeps_the_file(folder, tmp_path):
+    terraform("apply", folder, "--confirm")
+    (folder / "main.tf").write_text(MAIN.replace('default = "x"', 'default = "y"'))
+
+    done = terraform("plan", folder, "--values", "-out", tmp_path / "kept")
+
+    (change,) = [event for event in done.of("resource_change") if event["address"] == "terraform_data.a"]
+    assert (change["actions"], change["before"]["input"], change["after"]["input"]) == (["update"], "x", "y")
+    assert [event["path"] for event in done.of("plan_saved")] == [str(tmp_path / "kept")]
+    assert SECRET.encode() not in done.stdout
+    shown = terraform("show", folder, "--file", tmp_path / "kept")
+    assert "terraform_data.a" in [event["address"] for event in shown.of("resource_change")]
+
+
+@real
+def test_a_plan_that_failed_keeps_nothing(folder, tmp_path):
+    (folder / "main.tf").write_text('resource "terraform_data" "a" { input = var.nowhere }\n')
+
+    done = terraform("plan", folder, "--values", "--out", tmp_path / "kept")
+
+    assert (done.summary["ok"], done.of("plan_saved"), done.of("resource_change")) == (False, [], [])
+
+
+@real
+def test_the_state_is_listed_and_one_of_it_is_shown(folder):
+    none = terraform("state", "list", folder)
+    terraform("apply", folder, "--confirm")
+
+    listed = terraform("state", "list", folder)
+    shown = terraform("show", folder, "--address", "terraform_data.b")
+    absent = terraform("show", folder, "--address", "terraform_data.nope")
+    guess = terraform("state", "show", "terraform_data.b")
+
+    assert none.error["code"] == "NO_STATE"
+    assert [event["address"] for event in listed.results] == ["terraform_data.a", "terraform_data.b"]
+    assert [event["address"] for event in shown.results] == ["terraform_data.b"]
+    assert absent.error["code"] == "ADDRESS_NOT_FOUND"
+    assert guess.error["code"] == "UNKNOWN_COMMAND"

@@ -28,13 +28,13 @@ _NAME = re.compile(rb"[a-z0-9.-]+/[A-Za-z0-9.:_@-]+")
 
 
 def get(upstream: Upstream) -> Iterator[Any]:
-    for found in _objects(upstream):
-        for each in _items(found) if isinstance(found, dict) else [found]:
-            yield _event("object", each) if isinstance(each, dict) else each
+    for found in objects_of(upstream):
+        for each in items_of(found) if isinstance(found, dict) else [found]:
+            yield event_of("object", each) if isinstance(each, dict) else each
 
 
 def watch(upstream: Upstream) -> Iterator[Any]:
-    for found in _objects(upstream):
+    for found in objects_of(upstream):
         if not isinstance(found, dict):
             yield found
             continue
@@ -42,11 +42,11 @@ def watch(upstream: Upstream) -> Iterator[Any]:
         if found.get("type") == "ERROR":
             upstream.failure = _refused(inner)
             continue
-        yield _event("change", inner) | {"change": str(found.get("type"))}
+        yield event_of("change", inner) | {"change": str(found.get("type"))}
 
 
 def version(upstream: Upstream) -> Iterator[Any]:
-    for found in _objects(upstream):
+    for found in objects_of(upstream):
         if isinstance(found, dict):
             yield {
                 "type": "version",
@@ -58,7 +58,7 @@ def version(upstream: Upstream) -> Iterator[Any]:
 
 
 def contexts(upstream: Upstream) -> Iterator[Any]:
-    for found in _objects(upstream):
+    for found in objects_of(upstream):
         if not isinstance(found, dict):
             yield found
             continue
@@ -79,12 +79,12 @@ def contexts(upstream: Upstream) -> Iterator[Any]:
 def plan_apply(upstream: Upstream) -> Iterator[Any]:
     """The server's own dry run: what each object would be, and whether it is there already."""
     words = upstream.words()
-    server = _server(upstream)
-    for found in _objects(upstream, [*words, "--dry-run=server"]):
+    server = server_of(upstream)
+    for found in objects_of(upstream, [*words, "--dry-run=server"]):
         if not isinstance(found, dict):
             yield found
             continue
-        for each in _items(found):
+        for each in items_of(found):
             meta = each.get("metadata") or {}
             # What the server has never seen has no version; what it would make gets none in a dry run.
             action = "update" if meta.get("resourceVersion") else "create"
@@ -92,7 +92,7 @@ def plan_apply(upstream: Upstream) -> Iterator[Any]:
     yield from upstream.settle()
 
 
-def _server(upstream: Upstream) -> str | None:
+def server_of(upstream: Upstream) -> str | None:
     """The address of the cluster that is meant. A plan of one is none for another that has become the current one since."""
     context = [f"--context={upstream.inputs['context']}"] if upstream.inputs.get("context") else []
     found = decode(
@@ -108,12 +108,12 @@ def plan_delete(upstream: Upstream) -> Iterator[Change]:
     upstream.words()
     if bool(inputs["names"]) == bool(inputs.get("selector")):
         raise Fail("usage", "MISSING_OPERAND", "say which objects: name them, or give --selector")
-    words = ["get", "--output=json", *_place(upstream), "--", inputs["resource"], *inputs["names"]]
+    words = ["get", "--output=json", *place_of(upstream), "--", inputs["resource"], *inputs["names"]]
     if inputs.get("selector"):
         words = [
             "get",
             "--output=json",
-            *_place(upstream),
+            *place_of(upstream),
             f"--selector={inputs['selector']}",
             "--",
             inputs["resource"],
@@ -122,7 +122,7 @@ def plan_delete(upstream: Upstream) -> Iterator[Change]:
         found = decode(upstream.ask(words).strip() or b"{}")
     except ValueError as problem:
         raise Fail("internal", "UPSTREAM_NON_JSON", "kubectl get printed no JSON") from problem
-    chosen = list(_items(found)) if found else []
+    chosen = list(items_of(found)) if found else []
     if len({each.get("kind") for each in chosen}) > 1:
         # `all`: what is deleted is reported by names, which objects of two kinds may share.
         raise Fail(
@@ -136,7 +136,7 @@ def plan_delete(upstream: Upstream) -> Iterator[Change]:
 
 def delete(upstream: Upstream) -> Iterator[Any]:
     chosen = {each["metadata"]["name"]: each for each in upstream.inputs[_CHOSEN]}
-    words = ["delete", "--output=name", *_place(upstream)]
+    words = ["delete", "--output=name", *place_of(upstream)]
     if upstream.inputs.get("grace") is not None:
         words.append(f"--grace-period={upstream.inputs['grace']}")
     words += [f"--wait={'true' if upstream.inputs['wait'] else 'false'}", "--", upstream.inputs["resource"]]
@@ -147,10 +147,10 @@ def delete(upstream: Upstream) -> Iterator[Any]:
         if each is None or not _NAME.fullmatch(line):
             yield upstream.foreign_line(line)
         else:
-            yield _event("deleted", each)
+            yield event_of("deleted", each)
 
 
-def _place(upstream: Upstream) -> list[str]:
+def place_of(upstream: Upstream) -> list[str]:
     inputs = upstream.inputs
     return [f"--{name}={inputs[name]}" for name in ("namespace", "context") if inputs.get(name)]
 
@@ -158,7 +158,7 @@ def _place(upstream: Upstream) -> list[str]:
 # -- objects
 
 
-def _objects(upstream: Upstream, argv: list[str] | None = None) -> Iterator[Any]:
+def objects_of(upstream: Upstream, argv: list[str] | None = None) -> Iterator[Any]:
     """Objects as they are completed; warnings for text between them."""
     values = Values(RECORD_LIMIT, inside=False)
     try:
@@ -183,14 +183,14 @@ def _decoded(upstream: Upstream, raw: bytes) -> Any:
     return found if isinstance(found, dict) else upstream.foreign_line(raw)
 
 
-def _items(found: dict[str, Any]) -> list[dict[str, Any]]:
+def items_of(found: dict[str, Any]) -> list[dict[str, Any]]:
     items = found.get("items")
     if str(found.get("kind", "")).endswith("List") and isinstance(items, list):
         return items
     return [found]
 
 
-def _event(kind: str, found: dict[str, Any]) -> dict[str, Any]:
+def event_of(kind: str, found: dict[str, Any]) -> dict[str, Any]:
     meta = found.get("metadata") or {}
     return {
         "type": kind,

@@ -258,6 +258,67 @@ def forget(upstream: Upstream) -> Iterator[Any]:
             upstream.failure = Fail("partial", "SNAPSHOTS_LEFT", "some snapshots are still there")
 
 
+def plan_restore(upstream: Upstream) -> Iterator[Any]:
+    """One snapshot by its whole id, into a folder where nothing can be overwritten."""
+    upstream.words()
+    inputs = upstream.inputs
+    target = inputs["target"]
+    if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
+        hint = "name a folder that is empty, or not there"
+        raise Fail(
+            "conflict",
+            "TARGET_NOT_EMPTY",
+            "there is something in the target already",
+            hint=hint,
+            target=target,
+        )
+    chosen = _newest(upstream) if inputs["snapshot"] == "latest" else _one(upstream, inputs["snapshot"])
+    details = {name: inputs[name] for name in ("include", "exclude") if inputs[name]}
+    yield Change(
+        "restore", target, snapshot=chosen["id"], time=chosen["time"], paths=chosen["paths"], **details
+    )
+    inputs[_IDS] = chosen
+
+
+def _newest(upstream: Upstream) -> dict[str, Any]:
+    known = _asked(upstream, ["snapshots", "--json", "--no-lock"]) or []
+    if not known:
+        raise Fail("not_found", "SNAPSHOT_NOT_FOUND", "the repository has no snapshot", target="latest")
+    newest: dict[str, Any] = known[-1]  # they are in the order of their times
+    return newest
+
+
+def _one(upstream: Upstream, name: str) -> dict[str, Any]:
+    upstream.inputs["snapshots"] = [name]
+    (found,) = _named(upstream)
+    return found
+
+
+def restore(upstream: Upstream) -> Iterator[Any]:
+    """It prints prose up to 0.15: what is there afterwards is counted."""
+    inputs = upstream.inputs
+    chosen, target = inputs[_IDS], inputs["target"]
+    words = ["restore", f"--target={target}", *(["--verify"] if inputs["verify"] else [])]
+    for name in ("include", "exclude"):
+        words += [f"--{name}={each}" for each in inputs[name]]
+    for _ in _run(upstream, [*words, "--", chosen["id"]]):
+        pass
+    if upstream.end is None or upstream.end.status != 0:
+        return
+    files, size = _counted(target)
+    event = {"type": "restored", "snapshot": chosen["id"], "time": chosen["time"], "path": target}
+    yield event | {"entries": files, "bytes": size, "verified": inputs["verify"]}
+
+
+def _counted(folder: str) -> tuple[int, int]:
+    """How many files, folders and links are there now, and how many bytes the files have."""
+    count = size = 0
+    for place, folders, files in os.walk(os.fsencode(folder)):
+        count += len(folders) + len(files)
+        size += sum(os.lstat(os.path.join(place, name)).st_size for name in files)
+    return count, size
+
+
 # -- reading
 
 

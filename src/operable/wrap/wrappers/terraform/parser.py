@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 # The plan in memory, under a name that no input has.
 _SAVED = "saved plan"
+# Without changes, and with some (`-detailed-exitcode`).
+_PLANNED = (0, 2)
+_LARGEST_PLAN = 4 * RECORD_LIMIT
 # What a configuration and its providers read from the environment; a manifest can only name whole variables.
 _GIVEN = ("TF_VAR_", "TF_TOKEN_", "TF_HTTP_", "AWS_", "ARM_", "AZURE_", "GOOGLE_", "CLOUDSDK_", "KUBE_")
 
@@ -33,8 +36,36 @@ _GIVEN = ("TF_VAR_", "TF_TOKEN_", "TF_HTTP_", "AWS_", "ARM_", "AZURE_", "GOOGLE_
 
 
 def plan(upstream: Upstream) -> Iterator[Any]:
-    for message in _messages(upstream, _words(upstream)):
+    out = upstream.inputs.get("out")
+    if out is not None:
+        yield from _kept(upstream, os.path.abspath(out))
+    elif upstream.inputs["values"]:
+        with TemporaryDirectory(prefix="operable-plan-") as folder:
+            yield from _kept(upstream, os.path.join(folder, "plan"))
+    else:
+        for message in _messages(upstream, _words(upstream)):
+            yield from _planned(message) if message.__class__ is dict else (message,)
+
+
+def _kept(upstream: Upstream, path: str) -> Iterator[Any]:
+    """A plan in a file: its changes come as they are made, and then, if they are wanted, their values from the file."""
+    folder_word, *rest = _words(upstream)
+    for message in _messages(upstream, [folder_word, *rest, f"-out={path}"]):
         yield from _planned(message) if message.__class__ is dict else (message,)
+    made = upstream.end is not None and upstream.end.status in _PLANNED and upstream.failure is None
+    if not made or not os.path.exists(path):
+        return
+    if upstream.inputs["values"]:
+        try:
+            found = decode(upstream.ask([folder_word, "show", "-json", path], limit=_LARGEST_PLAN))
+        except ValueError as problem:
+            raise Fail("internal", "UPSTREAM_NON_JSON", "terraform show printed no JSON") from problem
+        secrets: set[str] = set()
+        rows = [row for row in _shown(found, secrets) if row["actions"] != ["no-op"]]
+        for row in rows:
+            yield redact_value(row, secrets)
+    if upstream.inputs.get("out") is not None:
+        yield {"type": "plan_saved", "path": path}
 
 
 def init(upstream: Upstream) -> Iterator[Any]:
@@ -259,7 +290,24 @@ def _outputs(outputs: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield told | {"value": value, "value_type": found.get("type")}
 
 
+def state_list(upstream: Upstream) -> Iterator[Any]:
+    """One address a line; a text in one (`a["x"]`) has its line ends escaped."""
+    for line in _lines(upstream, _words(upstream)):
+        yield {"type": "address", "address": line.decode("utf-8", "replace")}
+
+
 def show(upstream: Upstream) -> Iterator[Any]:
+    wanted, known = upstream.inputs.get("address"), False
+    for row in _everything(upstream):
+        if wanted is None or not isinstance(row, dict) or row["address"] == wanted:
+            known = True
+            yield row
+    if wanted is not None and not known and upstream.failure is None:
+        message = "there is no such address"
+        upstream.failure = Fail("not_found", "ADDRESS_NOT_FOUND", message, target=wanted)
+
+
+def _everything(upstream: Upstream) -> Iterator[Any]:
     for found in _document(upstream):
         if not isinstance(found, dict):
             yield found
