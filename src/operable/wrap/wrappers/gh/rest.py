@@ -274,7 +274,7 @@ def _pages(upstream: Upstream, endpoint: str, name: str) -> Iterator[dict[str, A
         if len(found) < _PAGE:
             return
     message = f"GitHub has more than {_PAGE * _MOST_PAGES} of these"
-    raise Fail("validation", "TOO_MANY", message, hint="ask with operable wrap gh api", target=name)
+    raise Fail("validation", "TOO_MANY", message, hint="operable wrap gh api ENDPOINT", target=name)
 
 
 def _sent(upstream: Upstream, words: list[str]) -> dict[str, Any] | None:

@@ -51,7 +51,7 @@ def query(upstream: Upstream) -> Iterator[Any]:
         hint = "one statement; write chr(59) in place of a semicolon in a text"
         raise Fail("usage", "SEVERAL_STATEMENTS", "a query has no semicolon in it", hint=hint, target="sql")
     if _READS.match(sql) is None:
-        hint = "one that begins with select, with, values or table; others: operable wrap psql execute"
+        hint = "one that begins with select, with, values or table; others: operable wrap psql execute SQL"
         raise Fail("usage", "NOT_A_QUERY", "this statement gives no rows", hint=hint, target="sql")
     # Behind a line end, so that a comment at the end of the query does not swallow what follows.
     whole = f"select row_to_json(operable_row) from (\n{sql}\n) operable_row"  # noqa: S608 - it can only read, see above
