@@ -100,7 +100,7 @@ def test_who_is_waited_for_at_the_terminal_is_told():
         outcome = person.finish()
 
     assert outcome.exit_code == 0
-    assert "True" in outcome.stderr
+    assert "✓ yes" in outcome.stderr
 
 
 @pytest.mark.parametrize("words", [["describe"], ["schema"], ["inspect"], ["verify"]])
