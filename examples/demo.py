@@ -177,7 +177,7 @@ class Demo:
             "Each call was written down before it was made, each record sealed with the one before it.",
         )
         self.show.run("operable audit list")
-        self.show.run("operable audit verify", shows="True")
+        self.show.run("operable audit verify", shows="yes")
 
     def _waits(self, what: str, limit: float = LIMIT) -> Iterator[None]:
         ends = time.monotonic() + limit
