@@ -8,8 +8,6 @@ options of a group have their help in the docstring of its class. The text is th
 
 from __future__ import annotations
 
-import re
-
 from operable.tool.arguments import standard_options
 from operable.tool.kinds import spelled
 
@@ -42,8 +40,8 @@ _STANDARD_HELP = {
 }
 
 
-# The help of a parameter, and the word in capitals for its value if there is one.
-_PARAMETER = re.compile(r"([\w-]+)(?: ([A-Z][A-Z0-9]*(?:[=:@|/-][A-Z0-9]+)*))?:(.*)")
+# What may stand between the parts of a word for a value: HOST:PORT, NAME=VALUE.
+_SEPARATORS = {ord(mark): "|" for mark in "=:@/-"}
 
 
 def description(command: Command) -> str:
@@ -82,19 +80,36 @@ def _parsed(docstring: str | None, names: dict[str, str]) -> tuple[str, dict[str
     for line in (docstring or "").strip().splitlines():
         words = line.strip()
         deeper = len(line) - len(line.lstrip()) > indent
-        of_one = _PARAMETER.fullmatch(words)
+        name, value, text = _parameter_line(words)
         if current and words and deeper:
             texts[current] += f" {words}"
-        elif of_one and of_one[1] in names:
-            current, indent = names[of_one[1]], len(line) - len(line.lstrip())
-            texts[current] = of_one[3].strip()
-            if of_one[2]:
-                values[current] = of_one[2]
+        elif name in names:
+            current, indent = names[name], len(line) - len(line.lstrip())
+            texts[current] = text.strip()
+            if value:
+                values[current] = value
         else:
             current = ""
             if words or (kept and kept[-1]):  # one blank line is enough where parameters were
                 kept.append(words)
     return "\n".join(kept).strip(), texts, values
+
+
+def _parameter_line(line: str) -> tuple[str, str, str]:
+    """The parts of `name: text` and `name FILE: text`; no name in other lines. Without `re`, which costs half a start."""
+    name, space, _ = line.partition(":")[0].partition(" ")
+    if not space:
+        _, colon, text = line.partition(":")
+        return (name, "", text) if colon else ("", "", "")
+    value, colon, text = f"{line} ".removeprefix(f"{name} ").partition(": ")
+    return (name, value, text) if colon and _in_capitals(value) else ("", "", "")
+
+
+def _in_capitals(value: str) -> bool:
+    parts = value.translate(_SEPARATORS).split("|")
+    return "A" <= value[:1] <= "Z" and all(
+        part.isascii() and part.isalnum() and part == part.upper() for part in parts
+    )
 
 
 def summary(command: Command) -> str:
