@@ -43,6 +43,9 @@ CATALOGUES = {
     "testing/voices": "VOICE",
     "wrap/parsers": "PARSER",
 }
+# What the help says of a group of commands, and in which order people read them. It is no index: a command that it does not
+# name is found and shown behind the others.
+HELP_OF_A_GROUP = {"ABOUT", "SECTIONS"}
 
 
 @cache
@@ -57,12 +60,36 @@ def entries():
 
 def test_no_catalogue_lists_anything_by_hand():
     listed = {
-        folder: [ast.unparse(node) for node in ast.parse(text).body if not isinstance(node, ast.Expr)]
+        folder: [ast.unparse(node) for node in said(folder) if assigned(node) not in HELP_OF_A_GROUP]
         for folder in CATALOGUES
-        for text in [(SOURCE / folder / "__init__.py").read_text("utf-8")]
     }
 
     assert {folder: nodes for folder, nodes in listed.items() if nodes} == {}
+
+
+def test_the_help_of_a_group_names_commands_that_are_there_once():
+    for folder in sorted(path.parent for path in (SOURCE / "cli/commands").glob("*/__init__.py")):
+        (sections,) = [
+            node.value
+            for node in said(folder)
+            if isinstance(node, ast.Assign) and assigned(node) == "SECTIONS"
+        ] or [ast.Dict([], [])]
+        named = [word for words in ast.literal_eval(sections).values() for word in words]
+        files = {path.stem.replace("_", "-") for path in folder.glob("[!_]*")}
+
+        assert (folder.name, set(named) - files, len(named)) == (folder.name, set(), len(set(named)))
+
+
+def said(folder):
+    """What a catalogue's own file has beside its docstring."""
+    tree = ast.parse((SOURCE / folder / "__init__.py").read_text("utf-8"))
+    return [node for node in tree.body if not isinstance(node, ast.Expr)]
+
+
+def assigned(node):
+    return (
+        node.targets[0].id if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) else None
+    )
 
 
 def test_every_catalogue_has_entries():

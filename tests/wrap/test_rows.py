@@ -10,7 +10,7 @@ from tests.wrap.drive import Made, wrap
 
 # Those whose names, messages and outputs come back as they were, each by a test of its own: in test_properties.py, or in the
 # test of the wrapper. systemd refuses whatever is no text, so its units have no other names.
-EXACT = {"curl", "git", "grep", "ip", "journalctl", "lsblk", "restic", "rg", "systemctl"}
+EXACT = {"curl", "git", "grep", "ip", "journalctl", "lsblk", "psql", "restic", "rg", "systemctl", "tar"}
 ODD = os.fsdecode(b"odd\xff\n\x1b[31m")
 
 
