@@ -40,7 +40,7 @@ _STANDARD_HELP = {
 }
 
 
-# What may stand between the parts of a word for a value: HOST:PORT, NAME=VALUE.
+# What may be between the parts of a word for a value: HOST:PORT, NAME=VALUE.
 _SEPARATORS = {ord(mark): "|" for mark in "=:@/-"}
 
 
