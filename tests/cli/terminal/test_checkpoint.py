@@ -101,9 +101,14 @@ def test_the_users_repository_and_its_programs_are_left_alone(kept, tmp_path):
     assert (work / "ignored").exists()
 
 
-def test_a_workspace_that_takes_too_long_has_no_undo_and_says_so(kept, monkeypatch):
+def test_a_workspace_that_takes_too_long_has_no_undo_and_says_so(kept, tmp_path, monkeypatch):
     work, start = kept
-    monkeypatch.setattr(checkpoint, "_LOOK", 0.0001)
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    (slow / "git").write_text("#!/bin/sh\nexec sleep 300\n")
+    (slow / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow}:{os.environ['PATH']}")
+    monkeypatch.setattr(checkpoint, "_LOOK", 0.1)
     checkpoints = start()
     checkpoints.begin()
     (work / "a").write_text("two")
