@@ -4,6 +4,7 @@ The list is exact. A module that is missing here may be taken out of it; one tha
 tool, so it needs a reason. `./dev bench` has the times.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -216,3 +217,23 @@ def test_a_wrapped_program_is_run_without_libraries_that_it_does_not_need(comman
 
     assert "operable.proc.child" in found
     assert found & HEAVY == set()
+
+
+def test_a_task_is_run_without_the_gate_where_there_is_no_policy_file(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "home"))
+    task = {
+        "id": "build",
+        "name": "Build",
+        "target": {"session_target": "shell"},
+        "schedule": {"cron": "0 3 * * *"},
+        "shell": {"program": "true"},
+    }
+    manifest = tmp_path / "nightly.json"
+    manifest.write_text(
+        json.dumps({"version": "0.1", "workflows": [{"id": "nightly", "name": "Nightly", "tasks": [task]}]})
+    )
+
+    found = imported("from operable.cli import main; main()", "flow", "run", str(manifest), "--root", "build")
+
+    assert "operable.flow.run.executor" in found
+    assert found & {"asyncio", "operable.gate.approvals"} == set()

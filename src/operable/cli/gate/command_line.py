@@ -1,7 +1,8 @@
 """Calls of a person at the command line: free without a policy file, judged and recorded with one.
 
-`operable run`, `wrap` and `app call` look for the file (`operable.state.paths.policy_path`) and come here only if the user
-has one. A question of a rule is asked at the terminal where a person is at it, else it waits in `operable inbox list`.
+`operable run`, `wrap`, `app call` and `flow run` look for the file (`operable.state.paths.policy_path`) and come here only
+if the user has one. A question of a rule is asked at the terminal where a person is at it, else it waits in
+`operable inbox list`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from operable.gate.call import CHANGE, DESTROY, READ, UNKNOWN, GatedCall, person
 from operable.gate.call_gate import CallAdmission, CallGate
 from operable.kernel.errors import Fail
 from operable.kernel.visible import spelt_out
-from operable.state.paths import policy_path
 
 if TYPE_CHECKING:
     from operable.tool import Relay
@@ -64,11 +64,8 @@ def admitted(
 def admitted_task(label: str, words: Sequence[str]) -> Iterator[Callable[[str], None]]:
     """A task of a flow that the user runs now: the call `flow/WORKFLOW/TASK/trigger`, as on every other way to run it.
 
-    `words` are those of its program. Gives a function for the code of its end. Free without a policy file.
+    `words` are those of its program. Gives a function for the code of its end.
     """
-    if policy_path() is None:
-        yield lambda _code: None
-        return
     from operable.offer.gate_call import effect_of
     from operable.serve.flow_call import TRIGGER
 
