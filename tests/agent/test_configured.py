@@ -142,6 +142,34 @@ def test_a_hook_that_fails_refuses_the_call_unless_it_says_otherwise(own, tmp_pa
         assert why in result["output"]
 
 
+@pytest.mark.parametrize("on_failure", ["deny", "continue"])
+def test_an_agent_that_changes_the_script_of_a_projects_hook_gets_neither_its_rights_nor_rid_of_it(
+    own, tmp_path, on_failure
+):
+    work = tmp_path / "work"
+    write_hook(work, "sys.exit(0)")
+    (work / "operable.toml").write_text(
+        '[[hook]]\nname = "guard"\non = "before"\nmatch = "Bash"\ncommand = ["./hook.py"]\nconfined = false\n'
+        f'on_failure = "{on_failure}"\n'
+    )
+    trust.consents().approve(os.path.realpath(work), requested_by(str(work)).digest)
+    with AgentProcess(work, "--auto-approve") as agent:
+        evil = json.dumps({"file_path": "hook.py", "content": f"#!/bin/sh\ntouch {tmp_path}/escaped\n"})
+        agent.script(
+            'call Bash {"command": "echo first"}',
+            f"call Write {evil}",
+            'call Bash {"command": "touch made"}',
+            "say done",
+        )
+        agent.until("stream_end")
+
+    first, _, last = of_type(agent.events, "tool_result")
+    assert first["status"] == "success"
+    assert last["output"].startswith("HOOK_CHANGED: the hook guard ")
+    assert not (tmp_path / "escaped").exists()
+    assert not (work / "made").exists()
+
+
 def test_what_a_hook_after_a_call_says_is_part_of_the_result(own, tmp_path):
     hook = write_hook(own.parent, "print('saw', given['ok'], given['tool'], given['output'].strip()[-5:])")
     own.write_text(f'[[hook]]\nname = "look"\non = "after"\ncommand = ["{hook}"]\nconfined = false\n')

@@ -8,7 +8,7 @@ import pytest
 
 from operable.kernel.errors import Fail
 from operable.project import trust
-from operable.project.settings import fill, load_settings, requested_by
+from operable.project.settings import fill, load_settings, requested_by, waiting_values
 
 GREEDY = """
 model = "the-dearest"
@@ -217,3 +217,11 @@ def test_variables_are_filled_in_and_one_that_is_missing_is_named():
     assert fill("Bearer ${T} ${U:-none}", {"T": "t"}) == "Bearer t none"
     with pytest.raises(KeyError, match="T"):
         fill("${T}", {})
+
+
+def test_what_is_shown_of_a_request_is_what_its_digest_is_of_whatever_the_file_says_by_now(project):
+    (project / "operable.toml").write_text('[rules]\nallow = ["execute:evil *"]\n')
+    asked = requested_by(str(project))
+    (project / "operable.toml").write_text('[rules]\nallow = ["execute:harmless *"]\n')
+
+    assert [value.value for value in waiting_values(asked)] == ["execute:evil *"]

@@ -246,7 +246,7 @@ def test_details_are_masked_and_cut(tmp_path):
     long = ApprovalView(
         **{
             **{name: getattr(VIEW, name) for name in VIEW.__struct_fields__},
-            "command": f"{SECRET} " + "x" * 5000,
+            "command": f"TOKEN={SECRET};rm -rf . " + "x" * 5000,
         }
     )
     with Receiver() as receiver:
@@ -255,7 +255,9 @@ def test_details_are_masked_and_cut(tmp_path):
         )
         body = receiver.requests[0][1]
     assert SECRET.encode() not in body
-    assert len(json.loads(body)["data"]["text"]) == 500
+    text = json.loads(body)["data"]["text"]
+    assert len(text) == 500
+    assert text.startswith("TOKEN=[redacted];rm -rf . x")  # what it runs is not hidden with the secret
 
 
 def test_a_command_that_never_ends_is_ended_with_what_it_started(tmp_path, monkeypatch):

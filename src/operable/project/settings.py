@@ -18,6 +18,7 @@ from typing import Any, Literal
 from operable.gate.policy.pattern import DENY
 from operable.gate.policy.rules import PolicyRule
 from operable.kernel.data_class import dataclass
+from operable.kernel.errors import Fail
 from operable.project import places, prompts, trust
 from operable.project.prompts import Skill
 from operable.project.schema import (
@@ -64,6 +65,17 @@ class Settings:
     notes: tuple[str, ...] = ()
     folder: str = ""
     """Of the project whose files were read."""
+    project_hooks: frozenset[str] = frozenset()
+    """Names of the hooks that count because the project was approved."""
+
+    def still_counts(self, hook: ToolHook) -> bool:
+        """Whether a hook is what was approved: the agent may have changed its script since the session began."""
+        if hook.name not in self.project_hooks:
+            return True
+        try:
+            return requested_by(self.folder).standing == "approved"
+        except Fail:
+            return False
 
     def expanded(self, text: str) -> str | None:
         """The prompt that `/NAME arguments` stands for; None if no command has this name."""
@@ -106,9 +118,7 @@ def load_settings(workspace: str) -> Settings:
         merge.take(decode_toml(_bytes(path, None) or b"", path, own=True), path, is_own=True, counts=True)
     asked = requested_by(merge.folder)
     counts = asked.standing == "approved"
-    if asked.file is not None:
-        merge.take(asked.file, os.path.join(merge.folder, places.NAME), is_own=False, counts=counts)
-    merge.take_servers(asked.servers, os.path.join(merge.folder, places.SERVERS), counts=counts)
+    merge.take_project(asked, counts=counts)
     if asked.wants_approval and not counts:
         how = "has changed since it was approved" if asked.standing == "changed" else "was not approved"
         merge.notes.append(
@@ -131,6 +141,15 @@ def requested_by(folder: str) -> ProjectRequest:
     return ProjectRequest(folder, file, servers, current, trust.standing(folder, current))
 
 
+def waiting_values(asked: ProjectRequest) -> list[ConfiguredValue]:
+    """What an approval is for: of the content that its digest is of, whatever the files contain by now."""
+    path, merge = places.user_file(), _Merge(asked.folder)
+    if path is not None:
+        merge.take(decode_toml(_bytes(path, None) or b"", path, own=True), path, is_own=True, counts=True)
+    merge.take_project(asked, counts=False)
+    return [value for value in merge.values if value.why == _WAITS]
+
+
 class _Merge:
     """What was found so far."""
 
@@ -141,6 +160,7 @@ class _Merge:
         self.rules: list[PolicyRule] = []
         self.servers: dict[str, McpServer] = {}
         self.hooks: list[ToolHook] = []
+        self.project_hooks: set[str] = set()
         self.commands: dict[str, PromptCommand] = {}
         self.agents: dict[str, AgentChoice] = {}
         self.values: list[ConfiguredValue] = []
@@ -159,14 +179,23 @@ class _Merge:
             if stands:
                 self.rules.append(rule)
         self.take_servers(file.mcp, path, counts=counts)
-        self._take_named(file, path, why)
+        self._take_named(file, path, why, is_own=is_own)
 
-    def _take_named(self, file: ProjectFile, path: str, why: str) -> None:
+    def take_project(self, asked: ProjectRequest, *, counts: bool) -> None:
+        if asked.file is not None:
+            path = os.path.join(self.folder, places.NAME)
+            self.take(asked.file, path, is_own=False, counts=counts)
+        self.take_servers(asked.servers, os.path.join(self.folder, places.SERVERS), counts=counts)
+
+    def _take_named(self, file: ProjectFile, path: str, why: str, *, is_own: bool) -> None:
         for hook in file.hook:
             twice = "you have one of this name" if any(hook.name == own.name for own in self.hooks) else why
-            shown = f"{hook.on} {hook.match}: {' '.join(hook.command)}"
+            rights = "" if hook.confined else " (with all your rights)"
+            shown = f"{hook.on} {hook.match}: {' '.join(hook.command)}{rights}"
             if self._note(f"hook.{hook.name}", shown, path, twice):
                 self.hooks.append(hook)
+                if not is_own:
+                    self.project_hooks.add(hook.name)
         for name, command in file.command.items():
             twice = "you have one of this name" if name in self.commands else ""
             if self._note(f"command.{name}", command.description or command.prompt[:80], path, twice):
@@ -238,6 +267,7 @@ def _with_prompts(merge: _Merge) -> Settings:
         tuple(merge.values),
         tuple(merge.notes),
         merge.folder,
+        frozenset(merge.project_hooks),
     )
 
 

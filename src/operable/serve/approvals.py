@@ -19,7 +19,7 @@ import msgspec
 
 from operable.engine.place import engine_place
 from operable.engine.store import queries
-from operable.engine.store.questions import open_question
+from operable.engine.store.questions import open_question, require_answerable
 from operable.engine.store.rows import Approval, find_definition
 from operable.engine.store.runs import RunStore, wall_clock
 from operable.flow.approve.records import matches_scope
@@ -28,7 +28,7 @@ from operable.gate.approvals import Ask, Decision
 from operable.gate.call_queue import answer_question, waiting_questions
 from operable.kernel.canonical import digest
 from operable.kernel.errors import Fail
-from operable.kernel.redact import redact_argv, redact_text
+from operable.kernel.redact import Redactor, redact_text
 from operable.serve.session.registry import SessionRegistry
 from operable.serve.session.view import SessionView
 
@@ -247,7 +247,9 @@ def _of_question(question: Approval, name: str, payload: dict[str, Any] | None =
         kind="permission",
         agent=name,
         text=redact_text(question.question or does.get("prompt") or f"approve a run of {name}"),
-        command=shlex.join(redact_argv([does["program"], *does["args"]])) if does.get("program") else None,
+        command=shlex.join(Redactor().words([does["program"], *does["args"]]))
+        if does.get("program")
+        else None,
         arguments=None if files is None else {"files": files},
         why=f"approver: {question.scope}" if question.scope else "the task asks for an approval",
         digest=digest([question.run_id, question.number, question.question, question.content]),
@@ -267,6 +269,7 @@ def _decide_run(view: ApprovalView, decision: Decision) -> None:
             raise Fail(
                 "conflict", "ASK_CHANGED", "the run asks another question by now", target=view.source_id
             )
+        require_answerable(question, approve=decision.allowed)
         if decision.allowed:
             if not matches_scope(decision.by, question.scope):
                 message = f"{decision.by} may not approve it: {question.scope}"

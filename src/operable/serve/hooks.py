@@ -33,7 +33,7 @@ from operable.flow.contracts import Surroundings
 from operable.flow.manifest.profile_rules import is_safe_endpoint
 from operable.flow.trust.http_exchange import ExchangeFailed, exchange
 from operable.kernel.errors import Fail
-from operable.kernel.redact import redact_text
+from operable.kernel.redact import Redactor, redact_text
 from operable.proc.run import aoutput
 from operable.proc.spawn import prepare
 from operable.serve.approvals import ApprovalView
@@ -289,7 +289,8 @@ class _Delivery:
         if message.moment == "answered":
             data |= {"allowed": view.allowed, "answeredBy": view.answered_by}
         if self.hook.details:
-            data["text"] = redact_text(view.command or view.text)[:_CUT]
+            shown = Redactor().command(view.command) if view.command else redact_text(view.text)
+            data["text"] = shown[:_CUT]
         return data
 
 

@@ -101,6 +101,32 @@ def test_the_users_repository_and_its_programs_are_left_alone(kept, tmp_path):
     assert (work / "ignored").exists()
 
 
+def test_a_repository_inside_gets_nothing_run(kept, tmp_path):
+    work, start = kept
+    inside = work / "inside"
+    inside.mkdir()
+    (inside / "a").write_text("one\n")
+    (work / "b").write_text("one")
+    who = ("-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (["init", "-q"], ["add", "."], [*who, "commit", "-q", "-m", "x"]):
+        subprocess.run(["git", *words], cwd=inside, check=True, capture_output=True)
+    checkpoints = start()
+    checkpoints.begin()
+    # What a confined agent may write: git runs the filter where it looks for changes of a submodule.
+    with (inside / ".git" / "config").open("a") as config:
+        config.write(
+            f'[filter "evil"]\n\tclean = "touch {tmp_path}/ran; cat"\n[core]\n\tfsmonitor = "touch {tmp_path}/ran"\n'
+        )
+    (inside / ".gitattributes").write_text("* filter=evil\n")
+    (inside / "a").write_text("two\n")
+    (work / "b").write_text("two")
+    checkpoints.end()
+
+    assert checkpoints.undo().restored == ("b",)
+    assert not (tmp_path / "ran").exists()
+    assert (inside / "a").read_text() == "two\n"
+
+
 def test_a_workspace_that_takes_too_long_has_no_undo_and_says_so(kept, tmp_path, monkeypatch):
     work, start = kept
     slow = tmp_path / "slow"

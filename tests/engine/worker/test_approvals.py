@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from operable.cli.engine.decisions import RunAnswer, planned_decision
+from operable.cli.engine.options import EngineOptions
 from operable.engine.store.questions import SignedAnswer
 from operable.engine.store.runs import RunStore, wall_clock
+from operable.kernel.errors import Fail
+from operable.tool import Change
 from tests.engine.manifests import task
 from tests.engine.worker.engines import Engine, until
 
@@ -80,6 +84,34 @@ def test_a_yes_is_for_the_folder_and_the_variables_of_the_worker_that_asked(tmp_
 
     assert list(tmp_path.rglob("moved.done")) == []
     assert str(engine.runs(run_id=runs["moved"])[0].reason).endswith(": command.cwd.")
+
+
+def test_a_yes_to_a_plan_without_files_counts_for_none_that_a_worker_reads_later(tmp_path: Path) -> None:
+    (tmp_path / "job.sh").write_text("touch job.done\n")
+    engine = Engine(tmp_path, task("job", "sh", f"{tmp_path}/job.sh", approval={"policy": "manual"}))
+    run = engine.trigger("job")
+    (change,) = (
+        each
+        for each in planned_decision(run, RunAnswer(True), EngineOptions(home=str(tmp_path / "home")))
+        if isinstance(each, Change)
+    )
+    assert change["content"] is None
+    with engine.worker():
+        until(lambda: '"sha256:' in engine.planned("approve", run))
+    with pytest.raises(Fail) as refused:
+        change.payload()
+
+    assert refused.value.code == "QUESTION_NOT_READY"
+    assert engine.runs(run_id=run)[0].state == "asking"
+
+
+def test_the_plan_of_a_yes_shows_what_a_script_runs_behind_something_like_a_secret(tmp_path: Path) -> None:
+    script = "TOKEN=$(touch evil) true; PASSWORD=x;touch other"
+    engine = Engine(tmp_path, task("job", "sh", "-c", script, approval={"policy": "manual"}))
+    events = map(json.loads, engine.planned("approve", engine.trigger("job")).splitlines())
+    plan = next(event for event in events if event["type"] == "aoi:plan")
+
+    assert plan["runs"] == ["sh", "-c", "TOKEN=$(touch evil) true; PASSWORD=[redacted];touch other"]
 
 
 def _folder(engine: Engine, run: str) -> object:

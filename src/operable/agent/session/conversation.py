@@ -112,7 +112,7 @@ class SessionConversation:
         if self.project.hooks:
             from operable.agent.tool.hooks import ToolHooks
 
-            self._scene.around = ToolHooks(self.project.hooks).around
+            self._scene.around = ToolHooks(self.project.hooks, self.project.still_counts).around
         # Servers that are configured connect from the start; the first run waits for them.
         self.servers: ConfiguredServers | None = None
         for call_id in _call_ids(self.turns):

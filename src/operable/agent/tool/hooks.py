@@ -9,6 +9,9 @@ A hook gets one JSON object on its standard input: `event` (`before_tool` or `af
 A hook that cannot run, is killed or takes longer than its `timeout` has failed. A failure before a call refuses it
 (`HOOK_FAILED`), unless the hook says `on_failure = "continue"`; a failure after a call is reported to the model.
 
+A hook of a project is what was approved or does not run: its files are compared with the approval before each run. An agent
+that changes the script of a hook would else get rid of it, or get its rights. Its calls are refused (`HOOK_CHANGED`).
+
 Hooks run confined like a command that the user was not asked about: they write the workspace alone, and see no credentials.
 Where the machine cannot confine them they do not run, unless the hook says `confined = false`.
 """
@@ -26,14 +29,21 @@ from operable.kernel.json import json_line
 from operable.project.schema import ToolHook
 
 _REASON = 2000  # characters of what a hook printed
+_CHANGED = (
+    "or another part of the project's configuration is not what the user approved: the user can look at it and"
+    " approve it (`operable config approve`), or take the change back"
+)
 _OUTPUT = 64 * 1024  # characters of a result that a hook gets
 
 
 class ToolHooks:
     """The hooks of one session."""
 
-    def __init__(self, hooks: Sequence[ToolHook]) -> None:
+    def __init__(
+        self, hooks: Sequence[ToolHook], still_counts: Callable[[ToolHook], bool] = lambda _: True
+    ) -> None:
         self._hooks = tuple(hooks)
+        self._still_counts = still_counts
 
     def around(
         self, ability: Ability, arguments: Mapping[str, Any], scene: Scene, run: Callable[[], AbilityOutcome]
@@ -50,29 +60,33 @@ class ToolHooks:
         facts = facts_of(ability, arguments, scene.workspace)
         meant = [hook for hook in self._hooks if parse(hook.match).match(facts, ASK).binds]
         for hook in (hook for hook in meant if hook.on == "before"):
-            refusal = _refusal(hook, {"event": "before_tool", **given}, scene)
+            refusal = self._refusal(hook, {"event": "before_tool", **given}, scene)
             if refusal is not None:
                 return AbilityOutcome(refusal, ok=False)
         outcome = run()
         about = {"event": "after_tool", **given, "ok": outcome.ok, "output": outcome.output[:_OUTPUT]}
-        said = [_remark(hook, about, scene) for hook in meant if hook.on == "after"]
+        said = [self._remark(hook, about, scene) for hook in meant if hook.on == "after"]
         more = "".join(f"\n[hook {name}] {text}" for name, text in said if text)
         return replace(outcome, output=outcome.output + more) if more else outcome
 
+    def _refusal(self, hook: ToolHook, message: Mapping[str, Any], scene: Scene) -> str | None:
+        """Why the hook keeps a call from being made; None: it does not."""
+        if not self._still_counts(hook):
+            return f"HOOK_CHANGED: the hook {hook.name} {_CHANGED}"
+        failure, status, text = _run(hook, message, scene)
+        if failure is not None:
+            return None if hook.on_failure == "continue" else f"HOOK_FAILED: the hook {hook.name} {failure}"
+        return (
+            None if status == 0 else f"The hook {hook.name} refused this call: {text or f'status {status}'}"
+        )
 
-def _refusal(hook: ToolHook, message: Mapping[str, Any], scene: Scene) -> str | None:
-    """Why the hook keeps a call from being made; None: it does not."""
-    failure, status, text = _run(hook, message, scene)
-    if failure is not None:
-        return None if hook.on_failure == "continue" else f"HOOK_FAILED: the hook {hook.name} {failure}"
-    return None if status == 0 else f"The hook {hook.name} refused this call: {text or f'status {status}'}"
-
-
-def _remark(hook: ToolHook, message: Mapping[str, Any], scene: Scene) -> tuple[str, str]:
-    failure, status, text = _run(hook, message, scene)
-    if failure is not None:
-        return hook.name, f"HOOK_FAILED: it {failure}"
-    return hook.name, text if status == 0 else f"(status {status}) {text}"
+    def _remark(self, hook: ToolHook, message: Mapping[str, Any], scene: Scene) -> tuple[str, str]:
+        if not self._still_counts(hook):
+            return hook.name, f"HOOK_CHANGED: it {_CHANGED}"
+        failure, status, text = _run(hook, message, scene)
+        if failure is not None:
+            return hook.name, f"HOOK_FAILED: it {failure}"
+        return hook.name, text if status == 0 else f"(status {status}) {text}"
 
 
 def _run(hook: ToolHook, message: Mapping[str, Any], scene: Scene) -> tuple[str | None, int | None, str]:

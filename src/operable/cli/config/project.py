@@ -7,9 +7,15 @@ from collections.abc import Iterator
 
 from operable.cli.config.events import ConfigApproval, ConfigValue
 from operable.kernel.errors import Fail
-from operable.kernel.redact import redact_text
+from operable.kernel.redact import Redactor
 from operable.project import places, trust
-from operable.project.settings import ConfiguredValue, ProjectRequest, load_settings, requested_by
+from operable.project.settings import (
+    ConfiguredValue,
+    ProjectRequest,
+    load_settings,
+    requested_by,
+    waiting_values,
+)
 from operable.state.paths import policy_path
 from operable.tool import Change, Warn
 
@@ -81,8 +87,7 @@ def _asked(workspace: str) -> ProjectRequest:
 
 def _asks(asked: ProjectRequest) -> list[str]:
     """What an approval is for, in one line each: everything that would begin to count."""
-    waiting = [value for value in load_settings(asked.folder).values if value.why]
-    return [redact_text(f"{value.key} {value.value}") for value in waiting]
+    return [Redactor().command(f"{value.key} {value.value}") for value in waiting_values(asked)]
 
 
 def _files(asked: ProjectRequest) -> list[str]:
@@ -93,7 +98,7 @@ def _files(asked: ProjectRequest) -> list[str]:
 def _row(value: ConfiguredValue) -> ConfigValue:
     return ConfigValue(
         key=value.key,
-        value=redact_text(value.value),
+        value=Redactor().command(value.value),
         source=value.source,
         counts=not value.why,
         why=value.why,

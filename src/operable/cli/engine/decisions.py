@@ -62,6 +62,8 @@ def planned_decision(
     place = place_of(options)
     run = require_run(place, run_id)
     question = _question(place, run)
+    if answer.approve:
+        question = _with_files(place, run, question)
     of_agent = question is not None and question.is_of_agent and run.state is EngineRunState.RUNNING
     if not of_agent:
         next_state(run.state, RunEvent.APPROVED if answer.approve else RunEvent.REJECTED)
@@ -73,12 +75,11 @@ def planned_decision(
         if not of_agent:
             signature = _Signature(place, run, who, answer, options.home)
             yield from signature.check(question)
-            sign = signature.make
+            sign = lambda: signature.make(question)  # noqa: E731 - as above
     verb = "approve" if answer.approve else "reject"
-    number = None if question is None else question.number
     about = _asked_about(question) | (_what_runs(place, run) if not of_agent else {})
     yield Change(verb, run.run_id, job_id=run.job_id, by=who, **about).carry(
-        lambda: _answered(place, run.run_id, answer, who, sign(), number)
+        lambda: _answered(place, run, answer, who, sign, question)
     )
 
 
@@ -113,11 +114,11 @@ class _Signature:
             )
             yield Warn("SIGNERS_ELSEWHERE", message)
 
-    def make(self) -> SignedAnswer | None:
-        """The signed record, or None where no signature is wanted. Waits until a worker has read what it is about."""
-        question, asked = self._read_question()
+    def make(self, question: Approval | None) -> SignedAnswer | None:
+        """The signed record of a yes to this question, or None where no signature is wanted."""
+        asked = _content(question)
         signer = self._signer(asked)
-        if signer == "none" and not asked.get("signed"):
+        if question is None or (signer == "none" and not asked.get("signed")):
             return None
         for _ in self.check(question):
             pass  # it was said with the plan
@@ -147,18 +148,6 @@ class _Signature:
         chosen = self._answer.signer or self._caller.environment.get("AGENTCLI_SIGNER")
         wanted = self._answer.key or asked.get("signed") or self._believing.allowed_signers is not None
         return chosen or ("ssh" if wanted else "none")
-
-    def _read_question(self) -> tuple[Approval, Json]:
-        ends = time.monotonic() + _BINDING
-        while True:
-            question = _question(self._place, self._run)
-            if question is None:
-                message = f"{self._run.run_id} does not ask any more"
-                raise Fail("conflict", "RUN_STATE_CONFLICT", message, target=self._run.run_id)
-            if question.content is not None or _is_late(self._place, ends):
-                require_answerable(question, self._run, approve=True)
-                return question, _content(question)
-            time.sleep(0.1)
 
     def _selected(self) -> Selected:
         with reading(self._place) as connection:
@@ -205,6 +194,22 @@ def _question(place: EnginePlace, run: Run) -> Approval | None:
         return None if connection is None else open_question(connection, run.run_id)
 
 
+def _with_files(place: EnginePlace, run: Run, question: Approval | None) -> Approval | None:
+    """The question, once a worker has read its files: a yes is for what the plan shows."""
+    ends = time.monotonic() + _BINDING
+    while question is not None and not question.is_of_agent and question.content is None:
+        if _is_late(place, ends):
+            break
+        time.sleep(0.1)
+        question = _question(place, run)
+    return question
+
+
+def _asks_nothing(run: Run) -> Fail:
+    message = f"{run.run_id} does not ask any more"
+    return Fail("conflict", "RUN_STATE_CONFLICT", message, target=run.run_id)
+
+
 def _content(question: Approval | None) -> Json:
     found: Json = json.loads((question and question.content) or "{}")
     return found
@@ -234,7 +239,7 @@ def _asked_about(question: Approval | None) -> dict[str, object]:
 
 def _what_runs(place: EnginePlace, run: Run) -> Json:
     """The task in its own words, with secrets masked, and how risky its author finds it."""
-    from operable.kernel.redact import redact_argv, redact_text
+    from operable.kernel.redact import Redactor, redact_text
 
     with reading(place) as connection:
         assert connection is not None  # noqa: S101 - the run was read from it
@@ -244,7 +249,7 @@ def _what_runs(place: EnginePlace, run: Run) -> Json:
     words = (
         {"prompt": redact_text(prompt)}
         if prompt
-        else {"runs": redact_argv([payload["program"], *payload["args"]])}
+        else {"runs": Redactor().words([payload["program"], *payload["args"]])}
     )
     risk = {"risk_level": job.policy.approval.risk_level} if job.policy.approval.risk_level else {}
     return {"job": job.label, **words, **risk}
@@ -252,26 +257,23 @@ def _what_runs(place: EnginePlace, run: Run) -> Json:
 
 def _answered(
     place: EnginePlace,
-    run_id: str,
+    run: Run,
     answer: RunAnswer,
     who: str,
-    signed: SignedAnswer | None,
-    number: int | None,
+    sign: Callable[[], SignedAnswer | None],
+    question: Approval | None,
 ) -> EngineRun:
-    """Answer. A question whose files a worker is about to read is waited for."""
-    ends = time.monotonic() + _BINDING
-    while True:
-        try:
-            return written(
-                place,
-                lambda store: store.decide(
-                    run_id, approve=answer.approve, by=who, note=answer.reason, number=number, signed=signed
-                ),
-            )
-        except Fail as error:
-            if error.code != "QUESTION_NOT_READY" or _is_late(place, ends):
-                raise
-        time.sleep(0.1)
+    """Answer the question that the plan was about, and no other one."""
+    if question is None:
+        raise _asks_nothing(run)
+    require_answerable(question, approve=answer.approve)
+    signed, number = sign(), question.number
+    return written(
+        place,
+        lambda store: store.decide(
+            run.run_id, approve=answer.approve, by=who, note=answer.reason, number=number, signed=signed
+        ),
+    )
 
 
 def _is_late(place: EnginePlace, ends: float) -> bool:

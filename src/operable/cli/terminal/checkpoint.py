@@ -4,6 +4,9 @@ They are in a git repository of our own, in the user's cache, that lives as long
 user's repository, and its configuration, hooks and filters are not read. What `.gitignore` leaves out is not kept, nor are
 other repositories inside. A workspace that takes too long to look at has no checkpoints, and `/undo` says so.
 
+Git must not start itself in a repository inside: the agent may have written its configuration, whose filters would then
+run with the user's rights. So such repositories leave the index after each look, and this git finds no program to start.
+
 What was changed after a turn, by the person or another program, is not undone with it.
 """
 
@@ -26,6 +29,8 @@ from operable.state.paths import cache_path, make_private
 _LOOK = 5.0  # seconds for one look at all files
 _WAIT = 3.0  # seconds that a turn waits for the first one
 _TURNS = 20
+_NAMES = 64 * 1024 * 1024  # bytes of a list of all files
+_REPOSITORY = b"160000 "  # how the entry of a repository inside begins
 _OLD = 3600.0  # seconds after which a folder without an owner is removed
 # Made by programs, and large.
 _LEFT_OUT = "node_modules/\n.venv/\nvenv/\n__pycache__/\n"
@@ -51,7 +56,8 @@ class WorkspaceCheckpoints:
         self._before = ""
         self._turns: list[tuple[str, str]] = []
         self._using = threading.Lock()
-        self.why = "" if shutil.which("git") else "git is not installed"
+        self._program = shutil.which("git")
+        self.why = "" if self._program else "git is not installed"
         self._first = threading.Thread(target=self._prepare, daemon=True, name="checkpoint")
         self._first.start()
 
@@ -119,12 +125,20 @@ class WorkspaceCheckpoints:
             if self.why or not self._folder:
                 return ""
             try:
-                self._git("add", "--all", "--ignore-errors", ".", accept=(0, 1))
+                self._git("add", "--all", "--ignore-errors", "--no-warn-embedded-repo", ".", accept=(0, 1))
+                self._drop_repositories()
                 return self._git("write-tree").decode("ascii").strip()
             except Fail as problem:
                 late = problem.code == "DEADLINE_EXCEEDED"
                 self.why = "it takes too long to look at all files" if late else problem.message
                 return ""
+
+    def _drop_repositories(self) -> None:
+        """Git would look into those that are in its index."""
+        entries = self._git("ls-files", "--stage", "-z").split(b"\0")
+        named = [entry.partition(b"\t")[2] for entry in entries if entry.startswith(_REPOSITORY)]
+        if named:
+            self._git("update-index", "--force-remove", "-z", "--stdin", stdin=b"\0".join(named) + b"\0")
 
     def _changed(self, before: str, after: str) -> dict[str, str]:
         """Path -> A, M, D or T."""
@@ -153,7 +167,9 @@ class WorkspaceCheckpoints:
 
     def _git(self, *words: str, stdin: bytes | None = None, accept: tuple[int, ...] = (0,)) -> bytes:
         env = {
-            "PATH": os.environ.get("PATH", os.defpath),
+            # A folder without programs.
+            "PATH": self._folder,
+            "GIT_EXEC_PATH": self._folder,
             "GIT_DIR": os.path.join(self._folder, "git"),
             "GIT_WORK_TREE": self._workspace,
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -163,9 +179,9 @@ class WorkspaceCheckpoints:
             "LC_ALL": "C",
         }
         settings = ("-c", "core.fsmonitor=false", "-c", "core.autocrlf=false", "-c", "gc.auto=0")
-        command = prepare(["git", *settings, *words], cwd=self._workspace, env=env)
+        command = prepare([str(self._program), *settings, *words], cwd=self._workspace, env=env)
         try:
-            done = output(command, stdin=stdin, timeout=_LOOK)
+            done = output(command, stdin=stdin, timeout=_LOOK, limit=_NAMES)
         except Fail:
             with suppress(OSError):  # of a git that was ended
                 os.unlink(os.path.join(self._folder, "git", "index.lock"))

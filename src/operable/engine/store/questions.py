@@ -113,12 +113,12 @@ def open_question(connection: StoreConnection, run_id: str) -> Approval | None:
     return Approval(*rows[0]) if rows else None
 
 
-def require_answerable(question: Approval | None, run: Run, *, approve: bool) -> None:
-    """Raises Fail if the question cannot be answered so now."""
+def require_answerable(question: Approval | None, *, approve: bool) -> None:
+    """Raises Fail if the question, as it was looked at, cannot be answered so."""
     if approve and question is not None and not question.is_of_agent and question.content is None:
-        message = f"no worker has read the files of {run.run_id} yet: nothing would say what is approved"
+        message = f"no worker has read the files of {question.run_id} yet: nothing would say what is approved"
         hint = "wait a second, or start a worker with `operable engine start`"
-        raise Fail("temporary", "QUESTION_NOT_READY", message, target=run.run_id, hint=hint)
+        raise Fail("temporary", "QUESTION_NOT_READY", message, target=question.run_id, hint=hint)
 
 
 def require_asked(question: Approval, number: int) -> None:

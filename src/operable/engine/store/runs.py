@@ -284,7 +284,7 @@ class RunStore:
                     connection, run_id, self._clock(), f"agent's question {decision}", run.state, said
                 )
                 return run
-            require_answerable(question, run, approve=approve)
+            require_answerable(question, approve=approve)
             if signed is not None and question is not None:
                 keep_signed(connection, question, signed)
             return self._decide(connection, run, approve=approve, by=by, note=note)

@@ -10,7 +10,7 @@ from operable.kernel.redact.names import HINTS as NAME_HINTS
 from operable.kernel.redact.names import MASK, as_seen, contains_any
 from operable.kernel.redact.shapes import HINTS as SHAPE_HINTS
 from operable.kernel.redact.shapes import KEY_BEGINS
-from operable.kernel.redact.structure import DEPTH, mask_members, redact_prose
+from operable.kernel.redact.structure import DEPTH, mask_members, redact_argv, redact_prose
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _SUSPECTS = ("://", "?", "-H", "-u", "-U", "-p", "--header")
 # The scheme, and the names of members that `structure` treats in a way of their own.
 _SUSPECT_NAMES = ("basic", "headers", "env", "argv", "args", "command_line")
+_OPERATORS = (";", "&", "|", "<", ">", "`", "\n", "$(")  # of a shell
 _KEY_LINES = 400  # a private key that never ends hides this many lines, not the rest of the stream
 
 
@@ -39,6 +40,20 @@ class Redactor:
         from operable.kernel.redact.command_lines import redact_command_line
 
         return redact_command_line(self.known.text(line), redact_prose)
+
+    def words(self, argv: "Iterable[str]") -> list[str]:
+        """The words of a command that a person approves.
+
+        One that may be a script (`sh -c`) is masked as a line, so that what it runs stays visible; a value of an option as a
+        whole.
+        """
+        words = [self.known.text(word) for word in argv]
+        return [
+            masked
+            if masked in (word, MASK) or (word.startswith("-") and not contains_any(word, _OPERATORS))
+            else self.command(word)
+            for word, masked in zip(words, redact_argv(words), strict=True)
+        ]
 
     def line(self, line: bytes) -> bytes:
         """One line of a stream, in whatever encoding; bytes that are not UTF-8 pass through."""

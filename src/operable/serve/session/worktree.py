@@ -98,10 +98,17 @@ def undo_worktree(tree: Worktree, folder: str) -> None:
 
 
 def is_clean(path: str) -> bool:
-    """Whether it has neither changes nor files that git does not know; commits are on its branch, and stay."""
-    return not _Git(path).ask(
-        ["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=none"]
-    )
+    """Whether it has neither changes nor files that git does not know; commits are on its branch, and stay.
+
+    A submodule that was checked out counts as a change. To look into it git would start itself there, with the
+    configuration of that repository, which the agent of the session may have written.
+    """
+    git = _Git(path)
+    entries = git.ask(["ls-files", "--stage", "--full-name", "-z"]).split(b"\0")
+    repositories = (entry.partition(b"\t")[2] for entry in entries if entry.startswith(b"160000 "))
+    if any(os.path.lexists(os.path.join(os.fsencode(path), name, b".git")) for name in repositories):
+        return False
+    return not git.ask(["status", "--porcelain", "--untracked-files=normal", "--ignore-submodules=dirty"])
 
 
 def remove_worktree(path: str, *, discard: bool = False) -> None:

@@ -41,6 +41,16 @@ def test_an_approval_makes_it_count_and_a_revocation_ends_that(project):
     assert not any(row["counts"] for row in rows(operable("config", "show", cwd=project)))
 
 
+def test_the_plan_of_an_approval_hides_no_command_and_no_right(project):
+    (project / "operable.toml").write_text(
+        '[[hook]]\nname = "lint"\non = "before"\nconfined = false\n'
+        "command = ['sh', '-c', 'TOKEN=$(./evil) true; PASSWORD=x;./other']\n"
+    )
+    planned = str(operable("config", "approve", "--dry-run", cwd=project).events)
+
+    assert "TOKEN=$(./evil) true; PASSWORD=[redacted];./other (with all your rights)" in planned
+
+
 def test_an_approval_of_something_else_is_refused(project):
     done = operable("config", "approve", "--digest", "sha256:0", cwd=project)
 
