@@ -71,6 +71,11 @@ def test_what_is_not_the_callers_is_not_offered():
     properties = offered(SCHEMA)["properties"]
     assert {"query", "count", "limit", "timeout"} <= set(properties)
     assert not {"confirm", "debug", "no-color", "schema-version"} & set(properties)
+    # A cut result is not what the output schema of the tool promises; a parameter of the tool's own is offered.
+    assert not {"fields", "compact"} & set(properties)
+    assert (
+        "fields" in offered({"properties": {"fields": {"type": "string", "x-cli": "--fields"}}})["properties"]
+    )
     assert "x-cli" not in json.dumps(properties)
     assert offered(SCHEMA)["additionalProperties"] is False
 

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from operable.kernel.errors import Fail
@@ -88,3 +90,26 @@ def test_whether_the_extra_is_there_is_known_without_importing_it():
 )
 def test_a_definition_without_a_type_declares_none(definition):
     assert declared_types(definition) == ()
+
+
+def test_of_a_reduced_stream_nothing_is_missing_and_what_is_there_must_fit():
+    inner = {"type": "object", "properties": {"required": {"type": "integer"}}, "required": ["required"]}
+    known: Any = SCHEMA["$defs"]
+    schema = {
+        "$defs": {
+            **known,
+            "deep": {"properties": {"type": {"const": "deep"}, "in": {"type": "array", "items": inner}}},
+            "aoi:warning": {"properties": {"type": {"const": "aoi:warning"}}, "required": ["code"]},
+        }
+    }
+    whole = Validator(schema)
+    reduced = whole.for_reduced()
+    assert reduced.for_reduced() is reduced
+    for event in ({"type": "hit"}, {"type": "deep", "in": [{}]}):
+        assert reduced.flaw(event) is None
+    assert whole.flaw({"type": "deep", "in": [{}]}) is not None
+    assert (reduced.flaw({"type": "deep", "in": [{"required": "x"}]}) or "").startswith("/in/0/required: ")
+    assert (reduced.flaw({"type": "hit", "at": {"line": 0}}) or "").startswith("/at/line: ")
+    assert reduced.flaw({"type": "aoi:warning"}) is not None
+    # A schema that is not divided by types says nothing about a part of an event.
+    assert Validator({"required": ["type", "id"]}).for_reduced().flaw({"type": "hit"}) is None

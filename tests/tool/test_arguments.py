@@ -606,8 +606,14 @@ def test_a_command_has_the_standard_options_that_it_can_honour_and_no_others():
     ]
     find: Any = tool.find
 
-    assert standard_options(tool, search) == [*everywhere, "limit", "max-bytes", "max-lines", "cursor"]
-    assert standard_options(tool, add) == [*everywhere, "limit", "max-bytes", "max-lines"]
+    assert standard_options(tool, search) == [
+        *everywhere,
+        *("limit", "max-bytes", "max-lines", "fields", "compact", "cursor"),
+    ]
+    assert standard_options(tool, add) == [
+        *everywhere,
+        *("limit", "max-bytes", "max-lines", "fields", "compact"),
+    ]
     assert standard_options(tool, delete) == [
         *everywhere,
         "dry-run",

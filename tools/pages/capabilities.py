@@ -25,6 +25,7 @@ TEXTS = {
     "destructive": "It takes away what cannot be brought back. Always together with `requires_confirm`.",
     "supports_limit": "Takes `--limit`, `--max-bytes` and `--max-lines`.",
     "supports_cursor": "Takes `--cursor`, and gives `next_cursor` when there is more.",
+    "reductions": "By which options a caller gets less of each result: `fields`, `compact`.",
     "requires_confirm": "Does nothing without `--confirm` or `--confirm-count`.",
     "supports_confirm_count": "Takes `--confirm-count`.",
     "supports_dry_run": "Takes `--dry-run`, and answers with `aoi:plan` events and a `plan_digest`.",

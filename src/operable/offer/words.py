@@ -62,6 +62,10 @@ def _is_offered(name: str, value: Mapping[str, Any]) -> bool:
     written = str(value.get("x-cli") or f"--{name}")
     if name in _OURS or written.removeprefix("--") in _OURS or value.get("writeOnly") is True:
         return False
+    if (
+        value.get("x-reduces") is True
+    ):  # a part of a result is not what the output schema of the tool promises
+        return False
     if (name == PLAN) != (written == f"--{PLAN}") or (name == PLAN and value.get("default") is True):
         return False  # it would plan and not say so, or say so and not plan
     return _OPTION.fullmatch(written) is not None if written.startswith("-") else True

@@ -110,7 +110,9 @@ class Judge:
         """The events that may be shown: up to the first that breaks the tool's own schema."""
         if not self._validating:
             return events
-        valid: list[Event] = []
+        meta, valid = self._reader.meta, list[Event]()
+        if meta is not None and meta.reduced is True and self._validator is not None:
+            self._validator = self._validator.for_reduced()
         for event in events:
             self._line += 1
             flaw = self._validator.flaw(_plain(event)) if self._validator is not None else None

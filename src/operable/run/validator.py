@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from operable.kernel.errors import Fail
 from operable.kernel.extras import installed
+from operable.wire.reserved_names import PREFIX
 
 if TYPE_CHECKING:
     from jsonschema_rs import Draft202012Validator as _Compiled
@@ -38,9 +39,10 @@ _CONSTRAINING = (
 class Validator:
     """Validates events of one tool. `flaw` is None, or where and what is wrong."""
 
-    def __init__(self, schema: dict[str, Any]) -> None:
+    def __init__(self, schema: dict[str, Any], *, reduced: bool = False) -> None:
         self._engine = _engine()
         self._schema = schema
+        self._reduced = reduced
         self._definitions = _by_type(schema)
         self._compiled: dict[str, _Compiled | None] = {}
         self._root: _Compiled | None = None
@@ -59,6 +61,12 @@ class Validator:
         error = next(iter(validator.iter_errors(event)))
         path = "".join(f"/{step}" for step in error.instance_path) or "/"
         return f"{path}: {error.message[:_MESSAGE_LIMIT]}"
+
+    def for_reduced(self) -> Validator:
+        """One for a stream whose caller asked for a part of each domain event (`--fields`, `--compact`): no member of
+        one is missing, and what is there must still fit.
+        """
+        return self if self._reduced else Validator(_without_demands(self._schema), reduced=True)
 
     def _for_type(self, name: str) -> _Compiled | None:
         key = self._definitions.get(name)
@@ -80,6 +88,49 @@ class Validator:
                 f"the tool's schema cannot be used: {str(error)[:_MESSAGE_LIMIT]}",
             ) from error
         return compiled
+
+
+# What demands that something is there; and conditions, which look at what may have been left out.
+_DEMANDS = frozenset(
+    (
+        "required",
+        "minProperties",
+        "dependentRequired",
+        "dependentSchemas",
+        "if",
+        "then",
+        "else",
+        "not",
+        "oneOf",
+    )
+)
+
+
+def _without_demands(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema where a domain event, or an object in it, may lack any of its members."""
+    definitions = schema.get("$defs")
+    if not isinstance(definitions, dict):
+        return {key: value for key, value in schema.items() if key not in _CONSTRAINING}
+    relaxed = {
+        key: definition if key.startswith(PREFIX) else _relaxed(definition)
+        for key, definition in definitions.items()
+    }
+    return {**schema, "$defs": relaxed}
+
+
+def _relaxed(schema: Any, *, names: bool = False) -> Any:
+    """A definition without its demands; `names`: the keys are those of members, not words of JSON Schema."""
+    if isinstance(schema, list):
+        return [_relaxed(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: value
+        if key in ("const", "enum", "default", "examples") and not names
+        else _relaxed(value, names=not names and key in ("properties", "$defs", "patternProperties"))
+        for key, value in schema.items()
+        if names or key not in _DEMANDS
+    }
 
 
 def self_contained(uri: str) -> Any:

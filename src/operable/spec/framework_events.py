@@ -39,7 +39,10 @@ FRAMEWORK_EVENTS: dict[str, dict[str, object]] = {'aoi:meta': {'description': 'F
                                                     'description': 'Seconds between two heartbeats of an '
                                                                    'unbounded stream.'},
                              'dry_run': {'type': 'boolean',
-                                         'description': 'Only the plan is made; nothing is done.'}},
+                                         'description': 'Only the plan is made; nothing is done.'},
+                             'reduced': {'type': 'boolean',
+                                         'description': 'The caller asked for a part of each domain event: '
+                                                        'fields that its schema requires may be missing.'}},
               'required': ['type']},
  'aoi:summary': {'description': 'Last event of a finite run. Without it the stream is incomplete.',
                  'type': 'object',

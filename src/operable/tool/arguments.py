@@ -63,7 +63,7 @@ def standard_options(tool: "Declaration", command: "Command") -> "list[str]":
     own = {param.flag for param in command.params}
     names = [*tool.machine_flags, *_EVERYWHERE]
     if command.has_results:
-        names += ["limit", "max-bytes", "max-lines"]
+        names += ["limit", "max-bytes", "max-lines", "fields", "compact"]
         if command.cursor:
             names.append("cursor")
     if command.mutates:

@@ -121,6 +121,10 @@ def understand(tool: "Declaration", argv: "list[str]") -> "tuple[ParsedCall, Fai
         if name in command.former:
             call.former.append((name, command.name))
         _check_output(tool, call)
+        if "fields" in call.options and "schema-version" not in call.options:
+            from operable.tool.run.reduction import Reduction
+
+            Reduction(tool, command, call.options)  # what cannot be is refused before anything is opened
         if command.document and call.options.keys() & {"schema-version", "accept-schema"}:
             from operable.tool.discovery.versions import negotiate
 

@@ -29,6 +29,8 @@ STANDARD: "dict[str, str]" = {
     "cursor": WORD,
     "max-bytes": POSITIVE,
     "max-lines": POSITIVE,
+    "fields": WORD,
+    "compact": FLAG,
     "dry-run": FLAG,
     "confirm": DIGEST,
     "confirm-count": COUNT,

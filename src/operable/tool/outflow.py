@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from operable.tool.arguments import ParsedCall
     from operable.tool.declaration import Declaration
     from operable.tool.interrupt import Interrupts
+    from operable.tool.run.reduction import Reduction
     from operable.tool.writer import Emitter, Sink
 
 
@@ -55,6 +56,7 @@ class RunState:
         self.held = "OPERABLE_DEVELOP" in os.environ  # every event is compared with what the command promises
         self.shared: Any = None  # the options that every command of the tool has
         self.convert: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None
+        self.reduction: Reduction | None = None  # what the caller wants of each result
 
     def timeout(self) -> "float | None":
         """Seconds for the whole run; None: as long as it takes."""

@@ -100,6 +100,7 @@ class CommandRun(RunState):
         try:
             if self._refusal is None:
                 self.schema_version, self.convert = self._negotiate()
+                self._reduce()
         except Fail as refusal:
             self._refusal = refusal
         meta: dict[str, Any] = {
@@ -123,6 +124,8 @@ class CommandRun(RunState):
             meta["continue_on_error"] = "continue-on-error" in options
         if "dry-run" in options:
             meta["dry_run"] = True
+        if self.reduction is not None:
+            meta["reduced"] = True
         self.head = meta
         if self._refusal is not None or not self.command.relays:
             self.sink.meta(meta)
@@ -139,6 +142,14 @@ class CommandRun(RunState):
 
         return negotiate(self.tool, options)
 
+    def _reduce(self) -> None:
+        """Let the results have only what the caller wants of them."""
+        if "fields" in self.call.options or "compact" in self.call.options:
+            from operable.tool.run.reduction import Reduction
+
+            self.reduction = Reduction(self.tool, self.command, self.call.options, self.schema_version)
+            self.convert = self.reduction.after(self.convert)
+
     def _perform(self) -> None:
         arguments, keywords = self._arguments()
         if self.call.former or self.command.deprecated:
@@ -154,6 +165,8 @@ class CommandRun(RunState):
             self.outflow.stream(self.iterate(self.command.function(*arguments, **keywords)))
         for name in self.command.streams():
             keywords[name].finish()
+        if self.reduction is not None and (missing := self.reduction.missing()) is not None:
+            self.notice(missing)
 
     def _arguments(self) -> "tuple[list[Any], dict[str, Any]]":
         arguments: list[Any] = []

@@ -71,6 +71,7 @@ class Meta(Open, frozen=True, tag="aoi:meta"):
     unbounded: Flag = UNSET
     heartbeat_interval: Number = UNSET
     dry_run: Flag = UNSET
+    reduced: Flag = UNSET
 
 
 class Summary(Open, frozen=True, tag="aoi:summary"):

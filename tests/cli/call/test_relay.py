@@ -19,6 +19,7 @@ class FakeRelay:
 
     def __init__(self, limit=None, max_bytes=None, *, machine=True):
         self.limit, self.max_bytes, self.machine = limit, max_bytes, machine
+        self.reduces = False
         self.data = b""
         self.counts = [0, 0, 0]
         self.meta = None

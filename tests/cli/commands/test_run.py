@@ -374,6 +374,27 @@ def test_a_tool_is_held_to_its_own_schema_when_that_was_asked_for(tmp_path):
     assert len(operable("run", "--", path).results) == 3
 
 
+def test_a_tool_that_was_asked_for_a_part_of_its_events_fits_its_schema(notes):
+    done = operable("run", "--validate", "--", "outline", "list", "--fields", "title", env=notes.env)
+    assert (done.exit_code, done.summary["verdict"]["code"]) == (0, "OK")
+    assert done.events[0]["upstream"]["reduced"] is True
+    assert {*done.results[0]} == {"type", "title"}
+
+
+@pytest.mark.parametrize("validate", [(), ("--validate",)])
+def test_the_results_of_any_tool_are_reduced_on_the_way(notes, validate):
+    words = ("run", *validate, "--fields", "title,nope", "--compact", "--", "outline", "list")
+    done, direct = operable(*words, env=notes.env), notes("list")
+    assert done.results == [{"type": "entry", "title": each["title"]} for each in direct.results]
+    assert (done.events[0]["reduced"], done.summary["count"]) == (True, direct.summary["count"])
+    (warning,) = done.of("aoi:warning")
+    assert (warning["code"], warning["message"]) == ("FIELDS_NOT_FOUND", "No result has nope")
+    shown = operable("run", "--fields", "title", "--", "outline", "list", env=notes.env, output=None)
+    assert shown.stdout.decode().split()[0] == "TITLE"
+    document = operable("run", "--fields", "x", "--", "outline", "capabilities", env=notes.env)
+    assert document.results[0]["content"]["tool"] == "outline"
+
+
 def test_a_tool_is_not_asked_for_a_schema_unless_that_was_asked_for(tmp_path):
     path = tool(tmp_path, "open('calls', 'a').write(f'{sys.argv[1:]}'); meta(); summary()")
     assert operable("run", "--", path, cwd=tmp_path).exit_code == 0

@@ -67,6 +67,7 @@ def test_each_command_says_what_it_does_and_supports():
         "outputs": ["jsonl"],
         "examples": ["notebook search 'agent operable' --limit 2", "notebook search cats --state open"],
         "default_limit": 20,
+        "reductions": ["fields", "compact"],
         "default_timeout": 300.0,
     }
     delete = COMMANDS["delete"]

@@ -137,6 +137,8 @@ Standard options:
   --limit N                   at most N results (default 1000000)
   --max-bytes N               at most N bytes of results
   --max-lines N               at most N lines of results
+  --fields NAMES              only these fields of each result, with commas between: a,b.c
+  --compact                   leave out fields that are null or empty
 
 Examples:
   small find 'two words' --in /tmp

@@ -78,6 +78,8 @@ export type AoiMeta = {
   heartbeat_interval?: number;
   /** Only the plan is made; nothing is done. */
   dry_run?: boolean;
+  /** The caller asked for a part of each domain event: fields that its schema requires may be missing. */
+  reduced?: boolean;
   [more: string]: unknown;
 };
 

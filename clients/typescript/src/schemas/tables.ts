@@ -295,6 +295,12 @@ export const FIELDS: Record<string, Record<string, FieldKind>> = {
       ],
       "required": false
     },
+    "reduced": {
+      "accepts": [
+        "bool"
+      ],
+      "required": false
+    },
     "timestamp": {
       "accepts": [
         "str"

@@ -106,7 +106,7 @@ class Passing:
             return
         if not self._relay.machine:
             self._show(data, events)
-        elif self._bounded or not _plain_results(events):
+        elif self._bounded or self._relay.reduces or not _plain_results(events):
             self._pass_each(data, events)
         else:
             self._relay.lines(data, results=len(events))
@@ -128,6 +128,8 @@ class Passing:
             elif isinstance(event, Error):
                 errors += 1
             elif self._is_result(event):
+                if self._relay.reduces and not isinstance(event, Check | Plan):
+                    line = self._relay.reduced({"type": _wire_type(event), **plain(event)})  # noqa: PLW2901 - what goes out
                 if not self._room(len(line) + 1):
                     continue
                 results += 1

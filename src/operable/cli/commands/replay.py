@@ -13,6 +13,7 @@ from operable.tool import Fail, Relay, command
 
 @command(
     limit=None,
+    has_results=False,  # the bytes are the recorded ones, all of them
     timeout=None,
     examples=[
         "replay search.cassette",

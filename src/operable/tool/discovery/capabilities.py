@@ -84,6 +84,8 @@ def command_capabilities(tool: Declaration, command: Command) -> dict[str, Any]:
         entry["default_limit"] = command.limit
     if "timeout" in options and command.timeout is not None:
         entry["default_timeout"] = command.timeout
+    if reductions := [name for name in ("fields", "compact") if name in options]:
+        entry["reductions"] = reductions
     if command.unbounded:
         entry["heartbeat_interval"] = command.heartbeat
     if command.aliases:

@@ -29,6 +29,8 @@ _STANDARD_HELP = {
     "cursor": ("TOKEN", "go on where an earlier page ended (its next_cursor)"),
     "max-bytes": ("N", "at most N bytes of results"),
     "max-lines": ("N", "at most N lines of results"),
+    "fields": ("NAMES", "only these fields of each result, with commas between: a,b.c"),
+    "compact": ("", "leave out fields that are null or empty"),
     "dry-run": ("", "show the plan and its digest, do nothing"),
     "confirm": ("[DIGEST]", "do it; with a digest, only the plan that a dry run showed"),
     "confirm-count": ("N", "do it only if exactly N things are affected"),

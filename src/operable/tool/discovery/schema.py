@@ -163,7 +163,8 @@ def _standard_properties(tool: Declaration, command: Command) -> dict[str, Any]:
 
 _TEXT = {"type": "string", "minLength": 1}
 _NUMBER = {"type": "integer", "minimum": 1}
-_SWITCH = {"type": "boolean"}
+_SWITCH: dict[str, Any] = {"type": "boolean"}
+_FIELDS = "^[^.,]+([.,][^.,]+)*$"
 _STANDARD_SCHEMAS: dict[str, dict[str, Any]] = {
     "schema-version": _TEXT,
     "accept-schema": {"type": "string", "pattern": "^.+@[0-9.]+$"},
@@ -174,6 +175,9 @@ _STANDARD_SCHEMAS: dict[str, dict[str, Any]] = {
     "cursor": _TEXT,
     "max-bytes": _NUMBER,
     "max-lines": _NUMBER,
+    # What cuts results, which then lack what the schema of the events requires, is marked: callers ask for it knowingly.
+    "fields": {"type": "string", "pattern": _FIELDS, "x-reduces": True},
+    "compact": _SWITCH | {"x-reduces": True},
     "dry-run": _SWITCH,
     "confirm": {"type": ["boolean", "string"]},
     "confirm-count": {"type": "integer", "minimum": 0},

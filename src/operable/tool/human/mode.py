@@ -17,7 +17,7 @@ from operable.tool.writer import OutputLost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from operable.kernel.errors import Fail
@@ -44,6 +44,12 @@ class PeopleSink:
         self.put = self._event
         self._tool = tool
         self._command = call.command
+        self._wanted: Sequence[str] = call.command.columns
+        self._compact = "compact" in call.options
+        if "fields" in call.options:
+            from operable.tool.run.reduction import top_level
+
+            self._wanted = top_level(call.options["fields"])
         self._rows: list[dict[str, Any]] = []
         self._columns: list[str] | None = None
         self._kind = ""  # the type of the rows
@@ -232,16 +238,23 @@ class PeopleSink:
         if not self._rows:
             return
         rows, self._rows = self._rows, []
-        if self._columns is None:
-            wanted = [name for name in self._command.columns if name in rows[0]]
-            self._columns = wanted or [name for name in rows[0] if name != "type"] or ["type"]
-            header = True
-        else:
-            header = False
+        # A result that lacks what is empty does not say which columns the others have.
+        columns = self._chosen(
+            dict.fromkeys(name for row in rows for name in row) if self._compact else rows[0]
+        )
+        header = self._columns is None or (self._compact and not set(columns) <= set(self._columns))
+        if header or self._columns is None:
+            self._columns = columns
         cells = [[self._screen.cell(name, row.get(name)) for name in self._columns] for row in rows]
         self._end_line()
         self._write(self._screen.table, self._columns, cells, header=header)
         self.close()
+
+    def _chosen(self, names: Iterable[str]) -> list[str]:
+        """The columns that are wanted of these, or all of them."""
+        names = list(names)
+        wanted = [name for name in self._wanted if name in names]
+        return wanted or [name for name in names if name != "type"] or ["type"]
 
     def _print(self, text: str, style: str = "") -> None:
         self._end_line()

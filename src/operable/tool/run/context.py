@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 
 from operable.kernel.errors import CATEGORIES, Fail
+from operable.tool.records import json_text, utf8
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -167,6 +168,12 @@ class Relay(Context):
         self._outflow = outflow
         self.limit = run.limit()  # how many results may be passed on; None: all
         self.max_bytes: int | None = run.call.options.get("max-bytes")
+        self.reduces = run.reduction is not None  # lines of results must go through `reduced`
+
+    def reduced(self, event: dict[str, Any]) -> bytes:
+        """The line of a result, with what the caller wants of it; machine mode only."""
+        reduction = self._run.reduction
+        return utf8(json_text(event if reduction is None else reduction.reduced(event)))
 
     def introduce(self, **fields: Any) -> None:
         """Add to our own meta event, which has not been written yet, what the other tool says of itself."""
