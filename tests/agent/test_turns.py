@@ -100,7 +100,7 @@ def test_the_agent_ends_cleanly_with_its_session_saved(
 
 
 @requirement("jsonstream:2:scope-always")
-def test_always_allows_the_category_for_the_session_and_no_other(tmp_path: Path) -> None:
+def test_always_allows_the_category_of_edits_for_the_session_and_no_other(tmp_path: Path) -> None:
     with AgentProcess(tmp_path) as agent:
         edit = 'call Edit {"file_path": "b", "old_string": "x", "new_string": "y"}'
         agent.script(

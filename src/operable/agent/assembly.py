@@ -67,6 +67,7 @@ def assemble(
             "yolo" if options.get("auto_approve") else "default",
             (*options.get("allow", ()), *(["Skill"] if project.skills else [])),
             CallRules(project.rules, options["workspace"]) if project.rules else None,
+            options["workspace"],
         ),
         sandbox=options.get("sandbox"),
         turns=kept.state.turns if kept else (),

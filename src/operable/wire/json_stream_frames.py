@@ -100,11 +100,15 @@ class ThinkingFrame(Frame, frozen=True, tag="thinking"):
 
 
 class ToolRequestFrame(Frame, frozen=True, tag="tool_request"):
-    """The agent waits until this call is approved or denied."""
+    """The agent waits until this call is approved or denied.
+
+    `always` is our addition: what the scope `always` would cover, in words; empty: this call alone; None: not said.
+    """
 
     call_id: str
     tool: FrameTool
     msg_id: str = ""
+    always: str | None = None
 
 
 class ToolRunningFrame(Frame, frozen=True, tag="tool_running"):

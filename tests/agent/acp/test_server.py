@@ -137,7 +137,7 @@ def test_what_is_not_allowed_is_not_done_and_the_turn_goes_on(tmp_path, answer):
     assert editor.text() == f"Tool denied: {reason}"
 
 
-def test_always_is_asked_once_for_a_category(tmp_path):
+def test_always_says_what_it_covers_and_is_asked_once_for_it(tmp_path):
     async def scene():
         async with editing(tmp_path, answer="allow_always") as (editor, connection):
             session = await connection.new_session(cwd=str(tmp_path))
@@ -152,7 +152,9 @@ def test_always_is_asked_once_for_a_category(tmp_path):
 
     editor = run(scene())
 
-    assert len(editor.asked) == 1
+    ((_, options),) = editor.asked
+    always = "Always, in this session: execute:echo * (with any arguments, or none)"
+    assert [option.name for option in options] == ["Allow", always, "Reject"]
     assert "2" in editor.text()
     assert [call.title for call in editor.of("tool_call")] == ["Run echo 1", "Run echo 2"]
 

@@ -31,7 +31,6 @@ from operable.agent.loop.round import STOPPED
 from operable.agent.loop.run import AgentRun
 from operable.agent.session.conversation import SessionConversation
 from operable.agent.session.history import Block, TextBlock
-from operable.agent.tool import presentation
 from operable.agent.tool.mcp import McpServers
 from operable.agent.tool.plan import offer_plan
 from operable.wire import json_stream as protocol
@@ -215,7 +214,7 @@ class AcpSession:
         call = calls.shown_tool(event.call_id, tool, self.conversation.workspace)
         self._reported.add(event.call_id)
         self._tell(call.start())
-        options = self._options(tool)
+        options = _options(event.always)
         self._loop.call_soon_threadsafe(self._begin_ask, call, options)
 
     def _introduce(self, call_id: str, tool: protocol.FrameTool) -> None:
@@ -224,16 +223,6 @@ class AcpSession:
             return
         self._reported.add(call_id)
         self._tell(calls.shown_tool(call_id, tool, self.conversation.workspace).start())
-
-    def _options(self, tool: protocol.FrameTool) -> list[PermissionOption]:
-        """`always` only where it would be remembered."""
-        if not presentation.can_last(self.conversation, tool.name, tool.args):
-            return [_ONCE, _REJECT]
-        what = presentation.lasting_scope(self.conversation, tool.name, tool.category)
-        always = PermissionOption(
-            option_id="allow-always", name=f"Always allow {what} in this session", kind="allow_always"
-        )
-        return [_ONCE, always, _REJECT]
 
     def _failed(self, problem: protocol.FrameProblem) -> None:
         if problem.code == "internal_error" and problem.retryable:
@@ -291,3 +280,13 @@ class AcpSession:
             case _:
                 reason = (answer.field_meta or {}).get("reason")
                 desk.deny(call.call_id, reason if isinstance(reason, str) else "")
+
+
+def _options(lasting: str | None) -> list[PermissionOption]:
+    """`always` only where it would be remembered, with what it covers."""
+    if not lasting:
+        return [_ONCE, _REJECT]
+    always = PermissionOption(
+        option_id="allow-always", name=f"Always, in this session: {lasting}", kind="allow_always"
+    )
+    return [_ONCE, always, _REJECT]

@@ -25,11 +25,8 @@ from operable.kernel.errors import Fail
 from operable.wire import events as e
 from operable.wire import json_stream as protocol
 
-_CHOICES = {
-    "once": e.Choice("once", "Allow", "allow_once"),
-    "always": e.Choice("always", "Always allow in this session", "allow_always"),
-    "deny": e.Choice("deny", "Deny", "reject_once"),
-}
+_ONCE = e.Choice("once", "Allow", "allow_once")
+_DENY = e.Choice("deny", "Deny", "reject_once")
 _REASONS = {"max_tokens": e.MAX_TOKENS, "max_turns": e.MAX_TURNS, "refusal": e.REFUSAL}
 _READS = ("Read", "Glob", "Grep", "ViewImage")
 _AHEAD = 256  # events that are queued before the reader takes them
@@ -56,9 +53,9 @@ class Telling:
                 yield e.TextDelta(session_id, text)
             case protocol.ThinkingFrame(text=text):
                 yield e.Thought(session_id, text)
-            case protocol.ToolRequestFrame(call_id=call_id, tool=tool):
+            case protocol.ToolRequestFrame(call_id=call_id, tool=tool, always=lasting):
                 yield self._call(call_id, tool)
-                yield self._question(call_id, tool)
+                yield self._question(call_id, tool, lasting or "")
             case protocol.ToolRunningFrame(call_id=call_id) if call_id not in self._reported:
                 yield self._call(call_id, event.tool or protocol.FrameTool(name=event.tool_name))
             case protocol.ToolResultFrame(call_id=call_id, tool_name=name, tool=tool):
@@ -88,12 +85,12 @@ class Telling:
             () if place is None else (place.path,),
         )
 
-    def _question(self, call_id: str, tool: protocol.FrameTool) -> e.AgentPrompt:
-        lasting = presentation.can_last(self._conversation, tool.name, tool.args)
+    def _question(self, call_id: str, tool: protocol.FrameTool, lasting: str) -> e.AgentPrompt:
+        always = e.Choice("always", f"{lasting}, in this session", "allow_always")
         return e.AgentPrompt(
             self._session_id,
             call_id,
-            tuple(choice for name, choice in _CHOICES.items() if lasting or name != "always"),
+            (_ONCE, always, _DENY) if lasting else (_ONCE, _DENY),
             tool.description,
             tool.name,
             tool.args,

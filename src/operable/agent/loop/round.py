@@ -117,18 +117,20 @@ class Round:
             else:
                 self._ruled |= {call_id} if why else set()
                 asked.append((call, ability))
+        lasting: dict[str, str] = {}
         for call, ability in asked:
             call_id = call.called.call_id
             self._waiting[call_id] = call
-            self._desk.ask(
+            lasting[call_id] = self._desk.ask(
                 call_id,
                 ability,
+                call.called.arguments,
                 each_time=self._reached[call_id].each_time or call_id in self._ruled,
                 on_decision=self._happenings.put,
             )
         for call, ability in asked:
             self._announced.add(call.called.call_id)
-            self._emit(self._request(call, ability))
+            self._emit(self._request(call, ability, lasting[call.called.call_id]))
 
     def _reach(self, called: ModelCall, ability: Ability) -> Reach | str:
         """What a call would touch; or why it cannot be made at all."""
@@ -139,9 +141,11 @@ class Round:
         except ValueError as error:  # a NUL, or not valid UTF-8
             return f"{ability.name}: that is not a path: {error}"
 
-    def _request(self, call: RequestedCall, ability: Ability) -> protocol.Event:
+    def _request(self, call: RequestedCall, ability: Ability, lasting: str) -> protocol.Event:
         tool = self._reported_tool(call, ability)
-        return protocol.ToolRequestFrame(msg_id=self._msg_id, call_id=call.called.call_id, tool=tool)
+        return protocol.ToolRequestFrame(
+            msg_id=self._msg_id, call_id=call.called.call_id, tool=tool, always=lasting
+        )
 
     def _reported_tool(self, call: RequestedCall, ability: Ability) -> protocol.FrameTool:
         return protocol.FrameTool(

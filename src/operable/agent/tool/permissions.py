@@ -11,11 +11,13 @@ from typing import Any
 
 from operable.agent.tool.ability import Ability
 from operable.agent.tool.call_rules import CallRules
+from operable.agent.tool.lasting_commands import LastingCommands, command_scope, is_command
 from operable.gate.policy.pattern import ALLOW, ASK, DENY
 from operable.kernel.data_class import dataclass
 
 MODES = ("default", "auto_edit", "yolo")
 _AUTO_EDIT = ("info", "edit")
+_SCOPES = {"info": "every tool that only looks", "edit": "every edit of a file in this workspace"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +31,15 @@ class Permissions:
     """What is allowed without asking, for one session."""
 
     def __init__(
-        self, mode: str = "default", allow_list: tuple[str, ...] = (), rules: CallRules | None = None
+        self,
+        mode: str = "default",
+        allow_list: tuple[str, ...] = (),
+        rules: CallRules | None = None,
+        workspace: str = "/",
     ) -> None:
         self.mode = mode
+        self._workspace = workspace
+        self._commands = LastingCommands()
         self.rules = rules  # of the configuration; they come before the mode
         self.tools = set(allow_list)  # names of tools; SERVER/TOOL for those of MCP servers
         self.categories: set[str] = set()
@@ -43,14 +51,9 @@ class Permissions:
             return ruling.effect, ruling.reason
         if ruling is not None and not (each_time or ability.always_ask):
             return ALLOW, ruling.reason
-        return (ALLOW if self.allows(ability, each_time=each_time) else ASK), ""
+        return (ALLOW if self.allows(ability, arguments, each_time=each_time) else ASK), ""
 
-    def asks_each_time(self, ability: Ability, arguments: Mapping[str, Any]) -> bool:
-        """Whether a rule wants to be asked about this call, whatever was allowed before."""
-        ruling = None if self.rules is None else self.rules.judge(ability, arguments)
-        return ruling is not None and ruling.effect == ASK
-
-    def allows(self, ability: Ability, *, each_time: bool) -> bool:
+    def allows(self, ability: Ability, arguments: Mapping[str, Any], *, each_time: bool) -> bool:
         """Whether a call needs no question. `each_time`: what it touches is asked about for each call (`Reach`)."""
         if self.mode == "yolo":
             return True  # the protocol's word for "everything"
@@ -58,18 +61,41 @@ class Permissions:
             return False
         if ability.permission in self.tools or ability.category in self.categories:
             return True
+        if is_command(ability) and self._commands.covers(ability, arguments, self._workspace):
+            return True
         return self.mode == "auto_edit" and ability.category in _AUTO_EDIT
 
-    def remember(self, ability: Ability) -> None:
-        """Allow what `always` means: the category of a tool of ours, but of MCP only this tool of this server.
-
-        The draft gives `always` to the category. All servers together are one category, and an approval of the tool of
-        one is not an approval of whatever another server offers.
-        """
-        if ability.category == "mcp":
-            self.tools.add(ability.permission)
-        else:
+    def remember(self, ability: Ability, arguments: Mapping[str, Any]) -> None:
+        """Allow what `lasting_scope` says."""
+        if is_command(ability):
+            self._commands.add(arguments)
+        elif ability.category in _SCOPES:
             self.categories.add(ability.category)
+        else:
+            self.tools.add(ability.permission)
+
+
+def lasting_scope(ability: Ability, arguments: Mapping[str, Any]) -> str:
+    """What `always` covers, in words: commands that begin alike, this tool, or a category that only looks or edits.
+
+    The draft gives `always` to the category. Commands, and the tools of all servers, are one category each: a yes to one
+    is not a yes to all (docs/decisions/0022 and 0047).
+    """
+    if is_command(ability):
+        return command_scope(arguments)
+    if ability.server is not None:
+        return f"the tool {ability.server_tool} of the server {ability.server}"
+    return _SCOPES.get(ability.category) or f"the tool {ability.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class _PendingCall:
+    """A call that waits for the user. `is_lasting`: an approval may last."""
+
+    ability: Ability
+    arguments: Mapping[str, Any]
+    is_lasting: bool
+    on_decision: Callable[[PermissionDecision], None]
 
 
 class ToolPermissions:
@@ -78,7 +104,7 @@ class ToolPermissions:
     def __init__(self, permissions: Permissions) -> None:
         self.permissions = permissions
         self._lock = threading.Lock()
-        self._pending: dict[str, tuple[Ability | None, Callable[[PermissionDecision], None]]] = {}
+        self._pending: dict[str, _PendingCall] = {}
         self._call_ids: set[str] = set()
 
     def own_id(self, call_id: str) -> str:
@@ -95,25 +121,27 @@ class ToolPermissions:
         self,
         call_id: str,
         ability: Ability,
+        arguments: Mapping[str, Any],
         *,
         each_time: bool,
         on_decision: Callable[[PermissionDecision], None],
-    ) -> None:
+    ) -> str:
+        """What an approval with `always` would cover, in words; empty: this call alone."""
+        # An approval of one destructive or far-reaching call says nothing about the next one.
+        is_lasting = not (each_time or ability.always_ask)
         with self._lock:
-            # An approval of one destructive or far-reaching call says nothing about the next one.
-            lasting = None if each_time or ability.always_ask else ability
-            self._pending[call_id] = (lasting, on_decision)
+            self._pending[call_id] = _PendingCall(ability, arguments, is_lasting, on_decision)
+        return lasting_scope(ability, arguments) if is_lasting else ""
 
     def approve(self, call_id: str, scope: str = "once") -> bool:
-        """False: nothing waits under this id. `always` allows the category, or the tool of an MCP server, from now on."""
+        """False: nothing waits under this id. `always` also allows what `lasting_scope` says from now on."""
         with self._lock:
             pending = self._pending.pop(call_id, None)
             if pending is None:
                 return False
-            lasting, on_decision = pending
-            if scope == "always" and lasting is not None:
-                self.permissions.remember(lasting)
-        on_decision(PermissionDecision(call_id, allowed=True))
+            if scope == "always" and pending.is_lasting:
+                self.permissions.remember(pending.ability, pending.arguments)
+        pending.on_decision(PermissionDecision(call_id, allowed=True))
         return True
 
     def deny(self, call_id: str, reason: str = "") -> bool:
@@ -122,7 +150,7 @@ class ToolPermissions:
             pending = self._pending.pop(call_id, None)
         if pending is None:
             return False
-        pending[1](PermissionDecision(call_id, allowed=False, reason=reason))
+        pending.on_decision(PermissionDecision(call_id, allowed=False, reason=reason))
         return True
 
     def waits(self, call_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""How a tool call is presented to the user: its kind, its place, what it would change, whether an approval can last.
+"""How a tool call is presented to the user: its kind, its place, what it would change.
 
 The same facts for editors (`calls`) and terminals (`screen`); each shows them in its own way.
 """
@@ -7,23 +7,17 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from operable.agent.loop.cancellation import Cancellation
-from operable.agent.session.conversation import SessionConversation
 from operable.agent.tool.ability import kind_of
-from operable.agent.tool.workspace import reach
 from operable.kernel.data_class import dataclass
 
 __all__ = [
     "FileChange",
     "TouchedPlace",
-    "can_last",
     "change_of",
     "kind_of",
-    "lasting_scope",
     "place_of",
 ]
 
-_SCOPES = {"info": "looking", "edit": "edits", "exec": "commands"}
 _PATHS = ("file_path", "path")
 _SHOWN = (
     1024 * 1024
@@ -69,26 +63,6 @@ def change_of(name: str, arguments: Any, workspace: str) -> FileChange | None:
     if name == "Write" and isinstance(content, str):
         return FileChange(place.path, _contents(place.path), content)
     return None
-
-
-def can_last(conversation: SessionConversation, name: str, arguments: Any) -> bool:
-    """Whether an approval of this call may last; what reaches far, destroys or becomes execution is asked about each
-    time.
-    """
-    ability = conversation.ability(name)
-    if ability is None or ability.always_ask:
-        return False
-    if conversation.desk.permissions.asks_each_time(ability, arguments):
-        return False
-    return not reach(conversation.scene(Cancellation()), ability, arguments).each_time
-
-
-def lasting_scope(conversation: SessionConversation, name: str, category: str) -> str:
-    """What an approval that lasts is for, in words."""
-    ability = conversation.ability(name)
-    if ability is not None and ability.server is not None:
-        return f"{ability.server_tool} of {ability.server}"
-    return _SCOPES.get(category, category)
 
 
 def _contents(path: str) -> str | None:

@@ -13,7 +13,6 @@ from operable.agent.chat.conversation import Chat
 from operable.agent.options import read_options
 from operable.agent.places import sessions_folder
 from operable.agent.session.store import Sessions
-from operable.agent.tool import presentation
 from operable.agent.tool.permissions import MODES
 from operable.cli.agent.manifests import read_text
 from operable.cli.agent.wire import Said, row
@@ -35,12 +34,6 @@ if TYPE_CHECKING:
     from operable.wire.json_stream import FrameProblem
 
 _UNATTENDED = "No user can be asked"
-# What "always" covers, by the category of the tool.
-_SCOPES = {
-    "info": "every tool that only looks, in this session",
-    "edit": "every edit of a file in this workspace, in this session",
-    "exec": "EVERY command, whatever it does, in this session",
-}
 _COMPACT = {"/compact": "make the conversation shorter, by a summary of what is older"}
 
 
@@ -137,6 +130,7 @@ class BuiltinPartner:
 
     def __init__(self, chat: Chat) -> None:
         self._chat = chat
+        self._lasting: dict[str, str] = {}  # what "always" would cover, by the id of each open question
 
     def ended(self) -> Fail | None:
         return None
@@ -199,13 +193,15 @@ class BuiltinPartner:
     def question(self, prompt: e.AgentPrompt) -> Ask | None:
         conversation, call_id = self._chat.conversation, prompt.tool_call_id
         ability = conversation.ability(prompt.tool_name)
+        lasting = next((each.name for each in prompt.options if each.kind == "allow_always"), "")
         if (
             ability is not None
-            and self._lasts(prompt)
-            and conversation.desk.permissions.allows(ability, each_time=False)
+            and lasting
+            and conversation.desk.permissions.allows(ability, prompt.arguments, each_time=False)
         ):  # an answer to another question covers this one
             self._chat.allow(call_id)
             return None
+        self._lasting[call_id] = lasting
         return Ask(
             call_id,
             prompt.session_id,
@@ -220,6 +216,7 @@ class BuiltinPartner:
         return self._chat.conversation.desk.waits(ask.id)
 
     def answer(self, ask: Ask, decision: Decision) -> None:
+        self._lasting.pop(ask.id, None)
         if decision.allowed:
             self._chat.allow(ask.id, always=bool(decision.remember))
         else:
@@ -230,17 +227,11 @@ class BuiltinPartner:
         self._chat.deny(prompt.tool_call_id, _UNATTENDED)
 
     def give_up(self, ask: Ask) -> None:
-        del ask  # the turn has no use for its answer
+        self._lasting.pop(ask.id, None)  # the turn has no use for its answer
         self.stop()
 
     def lasting(self, ask: Ask) -> str:
-        conversation = self._chat.conversation
-        ability = conversation.ability(ask.tool)
-        if ability is None or not presentation.can_last(conversation, ask.tool, ask.arguments):
-            return ""
-        if ability.server is not None:
-            return f"the tool {ability.server_tool} of the server {ability.server}, in this session"
-        return _SCOPES.get(ability.category, "")
+        return self._lasting.get(ask.id, "")
 
     def elsewhere(self, ask: Ask) -> str:
         del ask  # it waits in this process alone
@@ -257,9 +248,6 @@ class BuiltinPartner:
 
     def begin_anew(self) -> None:
         self._chat.begin_anew()
-
-    def _lasts(self, prompt: e.AgentPrompt) -> bool:
-        return presentation.can_last(self._chat.conversation, prompt.tool_name, prompt.arguments)
 
 
 def _failure(problem: FrameProblem) -> Fail:

@@ -29,11 +29,9 @@ from operable.host.peer import Odometer, count, pairs, session_word, transport
 from operable.wire import json_stream as wire
 from operable.wire.events import CANCELLED, COMPLETED, ERROR, Choice, ModeChange, ToolCall, ToolResult, Usage
 
-_CHOICES: Final = (
-    Choice("once", "Allow this call", "allow_once"),
-    Choice("always", "Allow every tool of this category in this session", "allow_always"),
-    Choice("deny", "Deny", "reject_once"),
-)
+_ONCE: Final = Choice("once", "Allow this call", "allow_once")
+_CATEGORY: Final = "every tool of this category"  # the draft's meaning of `always`
+_DENY: Final = Choice("deny", "Deny", "reject_once")
 _KINDS: Final = {"info": "read", "edit": "edit", "exec": "execute"}
 # Of tools whose call was announced by `tool_running` alone, which has no category.
 _KINDS_BY_NAME: Final = {
@@ -176,7 +174,7 @@ class JsonStream:
             case wire.ThinkingFrame():
                 return state.thought(event.text)
             case wire.ToolRequestFrame(call_id=call_id, tool=tool):
-                return self._requested(call_id, tool)
+                return self._requested(call_id, tool, event.always)
             case wire.ToolRunningFrame(call_id=call_id, tool=wire.FrameTool() as tool):
                 return state.call(call_id, tool.name, tool.args, kind=_kind(tool), title=_title(tool))
             case wire.ToolRunningFrame(call_id=call_id, tool_name=name):
@@ -269,7 +267,7 @@ class JsonStream:
                 return state.result_late(result, name)
         return state.notice("outside_turn", f"The agent sent {_tag(event)!r} for an earlier message.")
 
-    def _requested(self, call_id: str, tool: wire.FrameTool) -> list[Happening]:
+    def _requested(self, call_id: str, tool: wire.FrameTool, lasting: str | None) -> list[Happening]:
         state = self._state
         if not state.running or state.cancelling:
             # No user is there to decide, and an agent without an answer waits forever.
@@ -280,7 +278,7 @@ class JsonStream:
             return called
         return called + state.ask(
             call_id,
-            options=_CHOICES,
+            options=_choices(lasting),
             text=_title(tool),
             name=tool.name,
             arguments=tool.args,
@@ -339,6 +337,14 @@ class JsonStream:
 
 def _tag(event: wire.Event) -> str:
     return str(event.__struct_config__.tag)
+
+
+def _choices(lasting: str | None) -> tuple[Choice, ...]:
+    """What may be answered. `lasting`: what the agent says that `always` covers; empty: nothing else than this call."""
+    if lasting == "":
+        return _ONCE, _DENY
+    covered = _CATEGORY if lasting is None else lasting
+    return _ONCE, Choice("always", f"Allow in this session: {covered}", "allow_always"), _DENY
 
 
 def _kind(tool: wire.FrameTool) -> str:
