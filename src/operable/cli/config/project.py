@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+from operable.agent.options import KEYS
 from operable.cli.config.events import ConfigApproval, ConfigValue
+from operable.kernel import catalogue
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Redactor
 from operable.project import places, trust
@@ -16,19 +18,42 @@ from operable.project.settings import (
     requested_by,
     waiting_values,
 )
-from operable.state.paths import policy_path
+from operable.state.paths import config_path, policy_path
 from operable.tool import Change, Warn
+
+_RULES = "reads in the workspace are free (in a chat); edits, commands and other calls are asked about"
 
 
 def shown(workspace: str) -> Iterator[ConfigValue | Warn]:
-    """Every value with the file that has it, those that do not count included."""
+    """Every value with the file that has it, those that do not count included; without any, what is the default."""
     settings = load_settings(_folder(workspace))
-    for value in settings.values:
-        yield _row(value)
+    values = list(settings.values)
     if (path := policy_path()) is not None:
-        yield _row(ConfiguredValue("policy", "rules about calls (operable policy show)", path))
+        values.append(ConfiguredValue("policy", "rules about calls (operable policy show)", path))
+    for value in values or _defaults(_folder(workspace)):
+        yield _row(value)
     for note in settings.notes:
         yield Warn("CONFIG_NOT_APPROVED", note)
+
+
+def _defaults(workspace: str) -> Iterator[ConfiguredValue]:
+    """What counts where no file says anything, and the files that could."""
+    keys = ((name, variable) for name, variable in KEYS.items() if os.environ.get(variable))
+    provider, source = next(keys, ("", ""))
+    without = f"none: set {' or '.join(KEYS.values())}, or use --provider or --offline"
+    yield ConfiguredValue("provider", provider or without, source or "default")
+    if provider:
+        chosen = catalogue.load("operable.agent.providers", provider, "MODEL", kind="provider")
+        yield ConfiguredValue("model", chosen.default_model, "default")
+    yield ConfiguredValue("rules", _RULES, "default")
+    if (own := config_path(places.NAME)) is not None:
+        yield ConfiguredValue("file", "yours, for all projects", own, _why_silent(own))
+    project = os.path.join(places.project_folder(workspace), places.NAME)
+    yield ConfiguredValue("file", "of this project", project, _why_silent(project))
+
+
+def _why_silent(path: str) -> str:
+    return "it configures nothing" if os.path.lexists(path) else "the file does not exist"
 
 
 def planned_approval(workspace: str, digest: str | None) -> Change | None:

@@ -102,6 +102,14 @@ class Dialogue:
         finally:
             for task in tasks:
                 task.cancel()
+            self._keep_unsent()
+
+    def _keep_unsent(self) -> None:
+        """What was typed and has reached no agent is shown, and is the first of the next chat's history."""
+        for text in (*self._waiting, self._screen.unsent()):
+            if text.strip():
+                self._transcript.say(f"Not sent (Up brings it back in the next chat): {text}", "yellow")
+        self._screen.flush()
 
     # --- what is typed
 

@@ -191,6 +191,13 @@ class LiveScreen:
         else:
             self._draft = Document(both)
 
+    def unsent(self) -> str:
+        """The message that was being typed; it becomes a part of the history."""
+        text = self._input.text if self._draft is None else self._draft.text
+        if text.strip():
+            self._input.history.append_string(text)
+        return text
+
     def rest(self) -> None:
         """Nothing runs any more."""
         self.busy = False

@@ -202,7 +202,7 @@ class ChatTranscript:
         elif call is None:
             return
         elif event.is_error:
-            self._fold(call, f"✗ {text}", "red")
+            self._fold(call, f"✗ {text}", "red", at_words=True)
         elif call.kind == "edit":
             self._edited(call, event.result, text)
         elif call.kind in ("read", "search"):
@@ -234,7 +234,8 @@ class ChatTranscript:
             self.outputs.append((change.path, "\n".join(line for line, _ in lines)))
             self._out.line(f"  … {len(lines) - limit} more lines: /output shows all", "yellow")
 
-    def _fold(self, call: RunningCall, text: str, style: str) -> None:
+    def _fold(self, call: RunningCall, text: str, style: str, *, at_words: bool = False) -> None:
+        """`at_words`: lines that are too long go on in the next one, as those of what is said; output stays as it is."""
         self._keep(call, text)
         lines = visible(text).rstrip("\n").split("\n") if text.strip() else []
         if len(lines) > _HEAD + _TAIL:
@@ -242,7 +243,9 @@ class ChatTranscript:
             lines = [*lines[:_HEAD], f"… {left} lines folded: /output shows all", *lines[-_TAIL:]]
         self._out.close()
         for line in lines:
-            self._out.line(f"  {line.expandtabs(4)}", style)
+            text = f"  {line.expandtabs(4)}"
+            for part in _at_words(text, self._out.width if at_words else 0):
+                self._out.line(part, style)
 
     def _keep(self, call: RunningCall, text: str) -> None:
         self.outputs.append((call.title, visible(text[-_OUTPUT:])))

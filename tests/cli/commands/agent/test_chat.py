@@ -227,9 +227,35 @@ def test_a_chat_ends_when_its_session_is_killed_elsewhere_and_says_how_to_go_on(
     with chat(scene, "--session", "ses_one") as person:
         person.type("hello")
         person.wait("You said: hello")
+        person.type("half of a thought", enter=False)
+        person.wait("> half of a thought")
         assert scene("kill", "ses_one").exit_code == 0
         shown = person.wait("exit status")
 
+    assert "Not sent (Up brings it back in the next chat): half of a thought" in shown
     assert "this session has ended (killed)" in shown
     assert "--resume ses_one" in shown
     assert "exit status 0" not in shown
+    with chat(scene, "--session", "ses_two") as person:
+        person.press("Up")
+        person.wait("> half of a thought")
+
+
+@pytest.mark.needs("tmux")
+def test_a_long_error_of_a_tool_goes_on_in_the_next_line_at_a_word(scene):
+    error = " ".join(["remarkable", "disagreement", "about", "parentheses"] * 8)
+    scene.user()
+
+    with chat(scene) as person:
+        told(
+            person,
+            steps(
+                {"call": "Fetch", "kind": "other", "args": {}, "fail": True, "result": error}, {"say": "so"}
+            ),
+        )
+        person.wait("\nso")
+        shown = person.wait("disagreement", times=16)
+
+    shown = shown[shown.index("✗") :]
+    words = {word for line in shown.splitlines() if "disagree" in line for word in line.split()}
+    assert words <= {"✗", "remarkable", "disagreement", "about", "parentheses"}

@@ -71,3 +71,31 @@ def test_there_is_nothing_to_approve_without_a_file(tmp_path, monkeypatch):
     monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "home"))
 
     assert operable("config", "approve", cwd=tmp_path).events[-2]["code"] == "CONFIG_NOT_FOUND"
+
+
+def test_without_any_file_the_defaults_are_shown_and_where_a_file_would_be(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "home"))
+    shown = rows(operable("config", "show", cwd=tmp_path))
+
+    assert [(row["key"], row["source"], row["counts"]) for row in shown] == [
+        ("provider", "default", True),
+        ("rules", "default", True),
+        ("file", str(tmp_path / "home" / "config" / "operable.toml"), False),
+        ("file", str(tmp_path / "operable.toml"), False),
+    ]
+    assert "ANTHROPIC_API_KEY" in shown[0]["value"]
+    assert shown[2]["why"] == "the file does not exist"
+
+
+def test_a_key_in_the_environment_chooses_the_default_model(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPERABLE_HOME", str(tmp_path / "home"))
+    (tmp_path / "operable.toml").write_text("")
+    shown = rows(operable("config", "show", cwd=tmp_path, env={"OPENAI_API_KEY": "sk-not-shown"}))
+
+    assert [(row["key"], row["source"]) for row in shown[:2]] == [
+        ("provider", "OPENAI_API_KEY"),
+        ("model", "default"),
+    ]
+    assert shown[0]["value"] == "openai"
+    assert shown[-1]["why"] == "it configures nothing"
+    assert "sk-not-shown" not in str(shown)
