@@ -58,7 +58,17 @@ def test_what_tries_to_widen_a_prefix_is_asked_about(line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["python x.py", "bash x.sh", "env ls", "sudo ls", "git status && ls", "unknown x", "X=1 ls", "./x *", "ls \ud800"],
+    [
+        "python x.py",
+        "bash x.sh",
+        "env ls",
+        "sudo ls",
+        "git status && ls",
+        "unknown x",
+        "X=1 ls",
+        "./x *",
+        "ls \ud800",
+    ],
 )
 def test_what_has_no_prefix_is_covered_as_exactly_this_line(line: str) -> None:
     commands = after(line)

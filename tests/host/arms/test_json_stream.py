@@ -239,6 +239,19 @@ def test_a_turn_streams_text_and_thoughts_and_ends_with_its_usage():
     ]
 
 
+def test_what_always_covers_is_said_where_the_agent_says_it_and_not_offered_where_nothing_lasts():
+    def offered(**more):
+        connection = talking()
+        question = feed(connection, {**REQUEST, **more})[1]
+        assert isinstance(question, AgentPrompt)
+        return [choice.name for choice in question.options]
+
+    every = "Allow every tool of this category in this session"
+    assert offered() == ["Allow this call", every, "Deny"]
+    assert offered(always="execute:git status *")[1] == "Allow in this session: execute:git status *"
+    assert offered(always="") == ["Allow this call", "Deny"]
+
+
 def test_a_request_is_a_call_and_a_question_and_allowing_runs_it():
     connection = talking()
     connection.outgoing()

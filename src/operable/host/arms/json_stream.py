@@ -30,7 +30,7 @@ from operable.wire import json_stream as wire
 from operable.wire.events import CANCELLED, COMPLETED, ERROR, Choice, ModeChange, ToolCall, ToolResult, Usage
 
 _ONCE: Final = Choice("once", "Allow this call", "allow_once")
-_CATEGORY: Final = "every tool of this category"  # the draft's meaning of `always`
+_CATEGORY: Final = "Allow every tool of this category in this session"  # the draft's meaning of `always`
 _DENY: Final = Choice("deny", "Deny", "reject_once")
 _KINDS: Final = {"info": "read", "edit": "edit", "exec": "execute"}
 # Of tools whose call was announced by `tool_running` alone, which has no category.
@@ -343,8 +343,8 @@ def _choices(lasting: str | None) -> tuple[Choice, ...]:
     """What may be answered. `lasting`: what the agent says that `always` covers; empty: nothing else than this call."""
     if lasting == "":
         return _ONCE, _DENY
-    covered = _CATEGORY if lasting is None else lasting
-    return _ONCE, Choice("always", f"Allow in this session: {covered}", "allow_always"), _DENY
+    covered = _CATEGORY if lasting is None else f"Allow in this session: {lasting}"
+    return _ONCE, Choice("always", covered, "allow_always"), _DENY
 
 
 def _kind(tool: wire.FrameTool) -> str:
