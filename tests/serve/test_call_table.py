@@ -30,7 +30,7 @@ from tests.serve.world import World
 from tests.tool.drive import LIMIT
 
 TABLE = json.loads((Path(__file__).parent / "call_table.json").read_text())  # the page is made of it
-SERVER = Path(__file__).parent / "upstream" / "server.py"
+SERVER = Path(__file__).parent.parent / "host" / "upstream" / "server.py"
 RECORDED = 20.0  # seconds; a daemon writes the end of a call within a quarter of one
 # Kind -> the tool of MCP and of the agent, and its arguments.
 THINGS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -87,7 +87,7 @@ def at_command_line(machine, kind, monkeypatch):
         "wrap": ("wrap", "find", "files", "--limit", "1"),
         "app": ("app", "call", "--", "todo", "list"),
         "flow": ("engine", "trigger", "flow/first", "--confirm"),
-    }[kind]
+    }.get(kind) or ("call", TABLE["things"][kind], "--input", json.dumps(THINGS[kind][1]))
     return operable(words[0], *words[1:], env=machine.world.env, cwd=machine.world.project).exit_code == 0
 
 
@@ -141,6 +141,7 @@ def _document(machine, kind):
         "tool": (machine.bench, "rows"),
         "wrap": ("find", "files"),
         "app": ("todo", "list"),
+        "mcp": ("shop", "look"),
     }[kind]
     made = task("call", f"{kind}:{named}", command)
     made["shell"]["stdin"] = json.dumps(THINGS[kind][1])

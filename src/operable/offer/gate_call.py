@@ -93,19 +93,25 @@ async def call_gated(
     progress: Progress,
     on_ask: OnAsk | None = None,
     answer: Decision | None = None,
+    confirmed: bool = False,
 ) -> Result:
-    """Call it, if the gate lets it. Fails as `CallGate.admit` does."""
+    """Call it, if the gate lets it. Fails as `CallGate.admit` does. `confirmed`: the person who calls has confirmed it."""
     async with await gate.admit(call, on_ask=on_ask, answer=answer) as admission:
-        return await run_admitted(admission, action, adapter, progress=progress)
+        return await run_admitted(admission, action, adapter, progress=progress, confirmed=confirmed)
 
 
 async def run_admitted(
-    admission: CallAdmission, action: Action, adapter: Adapter, *, progress: Progress
+    admission: CallAdmission,
+    action: Action,
+    adapter: Adapter,
+    *,
+    progress: Progress,
+    confirmed: bool = False,
 ) -> Result:
     """Run a call that was admitted, exactly as it was judged, and record how it ended."""
     if admission.answer is not None:
         admission.call.require_same(await asyncio.to_thread(_definition, adapter))
-    confirmed = admission.call.effect == DESTROY and admission.confirmed
-    result = await adapter.call(action, admission.call.arguments, confirmed=confirmed, progress=progress)
+    agreed = admission.call.effect == DESTROY and (confirmed or admission.confirmed)
+    result = await adapter.call(action, admission.call.arguments, confirmed=agreed, progress=progress)
     admission.close(result.code)
     return result

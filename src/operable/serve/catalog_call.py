@@ -1,9 +1,9 @@
 """A call of one command of the catalog: found by its name, checked against its schema, ready for the gate.
 
-HTTP and JSON-RPC make theirs here, so that a call means the same from both, and gives the same result.
+HTTP, JSON-RPC and `operable call` make theirs here, so that a call means the same from each, and gives the same result.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -62,6 +62,19 @@ def find_operable(found: Iterable[Operable], kind: str, name: str) -> Operable:
         target=name[:100],
         hint="operable catalog, or GET /catalog",
     )
+
+
+def find_command(found: Sequence[Operable], kind: str, rest: str) -> tuple[Operable, str]:
+    """What `NAME/COMMAND` means; the words of a command may be divided by `/`, as rules have them.
+
+    Raises Fail not_found/NO_SUCH_OPERABLE. That the thing has such a command is for `catalog_call` to check.
+    """
+    for each in found:
+        command = rest.removeprefix(f"{each.name}/").replace("/", " ")
+        if rest.startswith(f"{each.name}/") and any(action.name == command for action in each.actions):
+            return each, command
+    name, _, command = rest.rpartition("/")
+    return find_operable(found, kind, name), command
 
 
 async def catalog_call(

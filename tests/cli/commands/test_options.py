@@ -194,13 +194,17 @@ seen("audit list", "--workspace", "--after", "--calls", "--caller", by=GATE + "r
 seen("audit verify", "--workspace", "--anchor", "--key", by=GATE + "records_are_listed_by_caller_and_from_a_number_on")  # fmt: skip
 
 
-UPSTREAM = "serve/upstream/test_upstream.py::test_"
+UPSTREAM = "host/upstream/test_upstream.py::test_"
 seen("upstream add", "--env", by=UPSTREAM + "a_server_is_registered_once_listed_called_and_removed")
 seen("upstream add", "--trust-hints", by=UPSTREAM + "that_a_tool_only_reads_is_not_believed_unless_the_user_says_so")  # fmt: skip
 seen("upstream add", "--url", "--header", by=UPSTREAM + "what_cannot_be_meant_is_refused_before_anything_is_reached")  # fmt: skip
 
 
-# -- the catalogue, as a list and as a server
+# -- the catalogue, as a list, by its calls and as a server
+
+CALL = "cli/commands/test_call.py::test_"
+seen("call", "--input", by=CALL + "arguments_come_from_a_file_or_from_standard_input")
+seen("call", "--workspace", by=CALL + "the_things_of_another_project_are_named_by_its_folder")
 
 SERVED = "serve/acp/test_editor.py::test_"
 seen("serve", "--acp", by=SERVED + "an_agent_that_nothing_is_called_and_a_folder_that_is_none_are_refused")

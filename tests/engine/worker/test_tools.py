@@ -1,4 +1,4 @@
-"""Tools, wrapped tools and applications as tasks: their events are the output, their verdict is the end of the run."""
+"""Tools, wrapped tools, applications and MCP servers as tasks: their events are the output, their verdict is the end of the run."""
 
 import json
 import shutil
@@ -10,6 +10,7 @@ import pytest
 from tests.cli.drive import operable
 from tests.engine.manifests import manifest, task
 from tests.engine.worker.engines import Engine
+from tests.host.upstream.test_upstream import SERVER
 
 SHELF = """#!{python}
 import os
@@ -90,6 +91,15 @@ def test_the_verdict_of_a_tool_is_the_end_of_its_run(tmp_path: Path) -> None:
     approved = operable("app", "approve", "todo-app", "--confirm", env=environment, cwd=tmp_path)
     assert approved.exit_code == 0, approved
 
+    server, called = str(SERVER), str(tmp_path / "called")
+    environment |= {"CALLED": called, "LIES": json.dumps({"tools": [{"name": "look"}]})}
+    given = [word for name in ("CALLED", "LIES") for word in ("--env", f"{name}=environment:{name}")]
+    adding = ("shop", *given, "--", sys.executable, server)
+    unknown = call("server", "mcp:shop", "look")
+    refused = operable("flow", "apply", _written(tmp_path, unknown), env=environment, cwd=tmp_path)
+    assert "there is no server 'shop'" in refused.error["message"]
+    assert operable("upstream", "add", *adding, env=environment, cwd=tmp_path).exit_code == 0
+
     manual = {"policy": "manual"}
     engine = Engine(
         tmp_path,
@@ -100,15 +110,17 @@ def test_the_verdict_of_a_tool_is_the_end_of_its_run(tmp_path: Path) -> None:
         call("unknown", f"tool:{shelf}", "sell"),
         call("wrapped", "wrap:rg", "search", arguments={"pattern": "needle", "paths": ["notes.txt"]}),
         app,
+        call("server", "mcp:shop", "look", arguments={"what": "tea"}, approval=manual),
         environment=environment,
     )
-    names = ("good", "bad", "unconfirmed", "confirmed", "unknown", "wrapped", "app")
+    names = ("good", "bad", "unconfirmed", "confirmed", "unknown", "wrapped", "app", "server")
     runs = {name: engine.trigger(name) for name in names}
     with engine.worker():
         engine.call("approve", runs["confirmed"])
+        engine.call("approve", runs["server"])
         ends = {name: engine.wait_for(run, "succeeded", "failed", "refused") for name, run in runs.items()}
     reasons = {name: engine.runs(run_id=run)[0].reason for name, run in runs.items()}
-    good = {"good", "confirmed", "wrapped", "app"}
+    good = {"good", "confirmed", "wrapped", "app", "server"}
     assert ends == {name: "succeeded" if name in good else "failed" for name in names}, reasons
     # The start of each is on record before its program runs.
     assert f'"run": "{runs["good"]}1", "recorded": true' in engine.outputs(runs["good"])[-1]
@@ -121,6 +133,7 @@ def test_the_verdict_of_a_tool_is_the_end_of_its_run(tmp_path: Path) -> None:
     assert (tmp_path / "burnt").exists()
     assert "it has no command sell; it has burn, get" in str(reasons["unknown"])
     assert "one needle here" in engine.outputs(runs["wrapped"])[-1]
+    assert "tea" in engine.outputs(runs["server"])[-1]
 
 
 def _written(folder: Path, *tasks: dict[str, object]) -> str:

@@ -6,7 +6,7 @@ from operable.tool import Event, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal
+    from typing import Any, Literal
 
 
 class OperableCommand(Record):
@@ -38,6 +38,12 @@ class OperableEvent(Event, type="operable"):
     auth: str  # none, required; authed, unauthed, unknown: the state of the login that it needs
     health: Literal["ok", "missing", "broken", "unapproved", "unknown"]
     problem: str | None = None
+
+
+class CallEntry(Event):
+    """One result of a call, as its owner gave it."""
+
+    value: Any
 
 
 class McpToolEvent(Event, type="mcp_tool"):

@@ -26,19 +26,18 @@ def _call(params: dict[str, Any], defaults: Defaults) -> dict[str, Any]:
     import asyncio
 
     kind, _, rest = _text(params).partition("/")
-    name, _, command = rest.rpartition("/")
     arguments = params.get("arguments", {})
-    if not name or not isinstance(arguments, dict):
-        raise invalid_argument(_FORM if not name else "arguments must be an object")
+    if "/" not in rest or not isinstance(arguments, dict):
+        raise invalid_argument(_FORM if "/" not in rest else "arguments must be an object")
     gate = _gate()
     try:
-        return asyncio.run(_called(gate, kind, name, command, arguments, defaults.cwd))
+        return asyncio.run(_called(gate, kind, rest, arguments, defaults.cwd))
     finally:
         gate.flush()  # its loop has ended, and with it what would have written the end of the call
 
 
 async def _called(
-    gate: CallGate, kind: str, name: str, command: str, arguments: dict[str, Any], workspace: str
+    gate: CallGate, kind: str, rest: str, arguments: dict[str, Any], workspace: str
 ) -> dict[str, Any]:
     import asyncio
 
@@ -46,17 +45,13 @@ async def _called(
 
     from operable.gate.call import CallerId, person
     from operable.serve.catalog import catalog
-    from operable.serve.catalog_call import catalog_call, find_operable
+    from operable.serve.catalog_call import catalog_call, find_command
 
     try:
         found = await asyncio.to_thread(lambda: list(catalog(workspace, only=(kind,))))
-        made = await catalog_call(
-            find_operable(found, kind, name),
-            command,
-            arguments,
-            CallerId("rpc", person().name),
-            workspace=workspace,
-        )
+        operable, command = find_command(found, kind, rest)
+        caller = CallerId("rpc", person().name)
+        made = await catalog_call(operable, command, arguments, caller, workspace=workspace)
     except Fail as failure:
         raise invalid_argument(failure.message) from failure
     try:

@@ -20,7 +20,7 @@ from operable.kernel.errors import Fail
 from operable.kernel.visible import spelt_out
 
 if TYPE_CHECKING:
-    from operable.tool import Relay
+    from operable.tool import Context, Relay
     from operable.wrap.tools import WrappedTool
 
 _UNKNOWN = "?"
@@ -42,22 +42,27 @@ def admitted(
 
     `actions` are the commands that the words may mean, the one that they begin with first; none: any of the words.
     """
-    by = person()
-
-    def ask(asked: Ask) -> Decision | None:
-        if not relay.person:
-            return None
-        question = f"{spelt_out(asked.command)}: {asked.why}. Run it? [y/N]"
-        said = relay.ask(question, hint="operable inbox list").strip().lower()
-        return Decision(said in ("y", "yes"), by=by.name, digest=asked.digest)
-
     gate = CallGate()
     call = _call(kind, name, actions or _possible(words), words, workspace)
     try:
-        with gate.admit_now(call, on_ask=ask) as admission:
+        with gate.admit_now(call, on_ask=terminal(relay)) as admission:
             yield admission
     finally:
         gate.close()
+
+
+def terminal(context: Context) -> Callable[[Ask], Decision | None]:
+    """Asks the person at the terminal, if there is one; else the question waits for the others who may answer it."""
+    by = person()
+
+    def ask(asked: Ask) -> Decision | None:
+        if not context.person:
+            return None
+        question = f"{spelt_out(asked.command)}: {asked.why}. Run it? [y/N]"
+        said = context.ask(question, hint="operable inbox list").strip().lower()
+        return Decision(said in ("y", "yes"), by=by.name, digest=asked.digest)
+
+    return ask
 
 
 @contextmanager

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from operable.cli.upstream.events import UpstreamEvent, UpstreamRemoved
-from operable.kernel.errors import Fail
-from operable.serve.upstream.registration import (
+from operable.host.upstream.registration import (
     UpstreamServer,
     UpstreamServers,
     approved_tools,
     check_server,
+    find_server,
 )
+from operable.kernel.errors import Fail
 from operable.tool import Change
 
 
@@ -30,7 +31,7 @@ def planned(
     trust_hints: bool,
 ) -> Change:
     """Ask the server what it offers; what would be approved."""
-    from operable.serve.upstream.connection import listed_tools
+    from operable.host.upstream.connection import listed_tools
 
     words = list(command)
     if words and os.sep in words[0]:  # it is started from other folders later
@@ -68,14 +69,7 @@ def listed() -> Iterator[UpstreamEvent]:
 
 
 def removal(name: str) -> Change:
-    if name not in {server.name for server in UpstreamServers().all()}:
-        raise Fail(
-            "not_found",
-            "NO_SUCH_UPSTREAM",
-            f"there is no server {name!r}",
-            target=name,
-            hint="operable upstream list",
-        )
+    find_server(name)
     return Change("remove", name)
 
 

@@ -84,11 +84,12 @@ def _binding_problems(task: Json, bindings: Sequence[Json]) -> Iterator[str]:
         "file",
         "stdin",
     )  # a program takes all of them, an agent has no standard input of its own
-    if tool_of(task) is not None:
-        kinds = ("env",)
+    tool = tool_of(task)
+    if tool is not None:
+        kinds = () if tool.kind == "mcp" else ("env",)  # a server has what is registered for it
     elif task["target"]["session_target"] != "shell":
         kinds = ("env", "file")
-    given = tool_of(task) is None and (task.get("shell") or {}).get("stdin") is not None
+    given = tool is None and (task.get("shell") or {}).get("stdin") is not None
     yield from binding_problems(bindings, shell_stdin=given, kinds=kinds)
 
 
@@ -181,6 +182,10 @@ def _look(
             from operable.wrap import load
 
             load(wanted.name)
+        elif wanted.kind == "mcp":
+            from operable.host.upstream.registration import find_server
+
+            find_server(wanted.name)
         else:
             from operable.proc.command import resolve
 

@@ -1,9 +1,11 @@
-r"""Tools in the place of programs: how a manifest of the contract names an agent-operable tool, a wrapper, an application.
+r"""Tools in the place of programs: how a manifest of the contract names an agent-operable tool, a wrapper, an application,
+the tool of an MCP server.
 
     "shell": {"program": "tool:NAME", "args": ["search"], "stdin": "{\"query\": \"x\"}"}
 
-`tool:` is a program that describes itself (on the task's PATH, or by its path), `wrap:` a wrapper, `app:` an application.
-The arguments are the words of the command, and the standard input is a JSON object: what the command is given. Other readers
+`tool:` is a program that describes itself (on the task's PATH, or by its path), `wrap:` a wrapper, `app:` an application,
+`mcp:` an upstream MCP server (`operable upstream add`). The arguments are the words of the command, and the standard input
+is a JSON object: what the command is given. Other readers
 of the contract would look for a program of that name, so only Operable's own runners take it; other targets refuse it.
 """
 
@@ -11,7 +13,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-KINDS = ("tool", "wrap", "app")
+KINDS = ("tool", "wrap", "app", "mcp")
 
 
 class ToolName(NamedTuple):

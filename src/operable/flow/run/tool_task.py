@@ -1,4 +1,4 @@
-"""Tool tasks: one command of an agent-operable tool, a wrapped tool or an application, called through `operable.offer`.
+"""Tool tasks: one command of a tool, a wrapped tool, an application or an MCP server, called through `operable.offer`.
 
 How a manifest names it is in `flow.manifest.tools`. What it answers is the output, one JSON text a line; a verdict that is
 not a success fails the task.
@@ -61,9 +61,7 @@ class ToolWork:
         self._arguments = tool_arguments(task["shell"])
 
     def run(self, given: Materialised) -> TaskResult:
-        if given.stdin is not None or given.folders:
-            message = f"{self._tool} takes credentials as variables only"
-            raise FlowError("presentation_target_unsupported", message)
+        self._require_presentable(given)
         it, started = self._it, time.monotonic()
         call = self._found()
         limit = _TIMEOUT if it.bound.timeout_ms is None else it.bound.timeout_ms / 1000
@@ -78,6 +76,16 @@ class ToolWork:
             return TaskResult(problem="it was stopped", duration_ms=_elapsed(started))
         it.verdict = {"ok": result.ok, "code": result.code, "summary": result.summary}
         return _task_result(result, _elapsed(started))
+
+    def _require_presentable(self, given: Materialised) -> None:
+        if self._tool.kind == "mcp" and (given.stdin is not None or given.folders or given.environment):
+            message = (
+                f"{self._tool} takes no credentials of a task: those of the server are registered with it"
+            )
+            raise FlowError("presentation_target_unsupported", message)
+        if given.stdin is not None or given.folders:
+            message = f"{self._tool} takes credentials as variables only"
+            raise FlowError("presentation_target_unsupported", message)
 
     def verify(self, verify: Mapping[str, Any]) -> TaskResult:
         bound = self._it.bound
@@ -172,6 +180,8 @@ def find_call(tool: ToolName, command: str, execution: Execution) -> OfferedCall
     """The command of a tool. Raises Fail if either does not exist, or the application is not approved."""
     if tool.kind == "app":
         return _app_call(tool.name, command, execution)
+    if tool.kind == "mcp":
+        return _upstream_call(tool.name, command)
     if tool.kind == "wrap":
         # -P: no module of the workspace is ever imported in place of one of ours.
         from operable.wrap.tools import load
@@ -221,6 +231,20 @@ def _app_call(name: str, command: str, execution: Execution) -> OfferedCall:
         _named(offered, command),
         offered,
         lambda given, timeout: AppAdapter(package, env={**own, **given}, timeout=timeout),
+    )
+
+
+def _upstream_call(name: str, command: str) -> OfferedCall:
+    """The server has the variables that were registered for it, and gets none of the task."""
+    from operable.host.upstream.adapter import UpstreamAdapter
+    from operable.host.upstream.registration import find_server
+
+    server = find_server(name)
+    offered = tuple(map(server.action, server.tools))
+    return OfferedCall(
+        _named(offered, command),
+        offered,
+        lambda _given, timeout: UpstreamAdapter(server, timeout=timeout),
     )
 
 

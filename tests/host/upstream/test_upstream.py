@@ -12,13 +12,13 @@ from operable.gate.approvals import Decision
 from operable.gate.call import CallerId
 from operable.gate.call_gate import CallGate
 from operable.gate.policy.call_policy import CallPolicy
+from operable.host.upstream import connection as connections
+from operable.host.upstream.registration import UpstreamServers
 from operable.kernel.errors import Fail
 from operable.offer.action import Action
 from operable.serve.catalog import Operable
 from operable.serve.mcp_tools import Toolbox
 from operable.serve.sources.mcp import SOURCE
-from operable.serve.upstream import connection as connections
-from operable.serve.upstream.registration import UpstreamServers
 from tests.cli.drive import operable
 from tests.tool.drive import LIMIT
 

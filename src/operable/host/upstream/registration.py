@@ -172,6 +172,20 @@ class UpstreamServers:
         return server
 
 
+def find_server(name: str) -> UpstreamServer:
+    """The server of this name. Raises Fail not_found/NO_SUCH_UPSTREAM, and as `UpstreamServers.all` does."""
+    for server in UpstreamServers().all():
+        if server.name == name:
+            return server
+    raise Fail(
+        "not_found",
+        "NO_SUCH_UPSTREAM",
+        f"there is no server {name[:100]!r}",
+        target=name[:100],
+        hint="operable upstream list",
+    )
+
+
 def _unusable(name: str) -> Fail:
     text = f"what is kept of the server {name[:40]!r} is not what was approved"
     return Fail("config", "APPROVALS_UNUSABLE", text, target=name[:40], hint="operable upstream add it again")

@@ -15,12 +15,12 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from operable.host.secret_backend import SecretScope, fetch
+from operable.host.upstream.registration import UpstreamServer, UpstreamTool, listed_tool
 from operable.kernel.errors import Fail
 from operable.kernel.redact import Known, redact_text
 from operable.offer.action import Progress
 from operable.proc.spawn import prepare
 from operable.run.mcp import Streams, client_session, innermost, list_tools, mcp_http, mcp_process
-from operable.serve.upstream.registration import UpstreamServer, UpstreamTool, listed_tool
 
 CONNECT_TIMEOUT = 30.0
 CALL_TIMEOUT = 600.0
@@ -54,17 +54,29 @@ class UpstreamConnection:
         if self._problem is not None:
             raise self._failure(self._problem)
 
-    async def call(self, tool: UpstreamTool, arguments: Mapping[str, Any], progress: Progress) -> Any:
-        """The result of one call. Raises Fail authz/UPSTREAM_CHANGED, and as `ready`."""
+    async def call(
+        self,
+        tool: UpstreamTool,
+        arguments: Mapping[str, Any],
+        progress: Progress,
+        *,
+        timeout: float | None = None,
+    ) -> Any:
+        """The result of one call. Raises Fail authz/UPSTREAM_CHANGED, and as `ready`. `timeout`: of all of it, the
+        connection too.
+        """
         self._calls += 1
         if self._idle is not None:
             self._idle.cancel()
         try:
-            await self.ready()
-            self._require_same(tool)
-            async with asyncio.timeout(CALL_TIMEOUT):
-                calling = self._session.call_tool(tool.own_name, dict(arguments), progress_callback=progress)
-                return await self._unless_over(calling)
+            async with asyncio.timeout(timeout):
+                await self.ready()
+                self._require_same(tool)
+                async with asyncio.timeout(CALL_TIMEOUT):
+                    calling = self._session.call_tool(
+                        tool.own_name, dict(arguments), progress_callback=progress
+                    )
+                    return await self._unless_over(calling)
         except Fail:
             raise
         except Exception as error:
