@@ -1,9 +1,9 @@
 """`operable call`: call one command of anything in the catalog, by its name in rules.
 
 A native tool, a wrapped program, an application, an agent, a job of a flow, a tool of an MCP server: `operable catalog`
-lists them, and the arguments are one JSON object, checked against the schema of the command. It is the same call as over HTTP, MCP
-and JSON-RPC. What cannot be undone, or wants a confirmation, needs `--confirm`; `--dry-run` shows what would run, and runs
-nothing. Where the user has a policy file, its rules are about these calls also, and they are recorded
+lists them, and the arguments are one JSON object, checked against the schema of the command. It is the same call as over
+HTTP, MCP and JSON-RPC. What cannot be undone, or wants a confirmation, needs `--confirm`; `--dry-run` shows what would run,
+and runs nothing. Where the user has a policy file, its rules are about these calls also, and they are recorded
 (`operable policy show`).
 
 Each result is one `call_entry`; the summary has the code of the call and what it said beside its results. A call that fails
