@@ -9,11 +9,15 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, Unpack
+    from typing import Any, ParamSpec, TypeVar, Unpack
 
     from operable.tool.options import CommandOptions
     from operable.tool.records import Event, Record
     from operable.tool.signature import Command
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+    F = TypeVar("F", bound=Callable[..., Any])
 
 
 AOI_VERSION = "0.2"
@@ -70,13 +74,13 @@ class Declaration:
 
     def command(
         self, name: "str | None" = None, **options: "Unpack[CommandOptions]"
-    ) -> "Callable[[Callable[..., Any]], Command]":
+    ) -> "Callable[[Callable[P, R]], Command[P, R]]":
         """Decorator: make a typed function a command. See docs/reference/tool.md for the options."""
         if callable(name):
             msg = f"write @tool.command() above {name!r}, with parentheses"
             raise TypeError(msg)
 
-        def register(function: "Callable[..., Any]") -> "Command":
+        def register(function: "Callable[P, R]") -> "Command[P, R]":
             from operable.tool.signature import Command, refuse_unsupported
 
             made = Command(function, name, dict(options))
@@ -89,10 +93,10 @@ class Declaration:
 
         return register
 
-    def check(self, name: str) -> "Callable[[Callable[..., Any]], Callable[..., Any]]":
+    def check(self, name: str) -> "Callable[[F], F]":
         """Decorator: one check of `doctor`, a function that returns a `Check`."""
 
-        def register(function: "Callable[..., Any]") -> "Callable[..., Any]":
+        def register(function: "F") -> "F":
             self.checks[name] = function
             return function
 

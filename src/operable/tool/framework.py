@@ -12,15 +12,9 @@ if TYPE_CHECKING:
     P = TypeVar("P", default=None)
     Q = TypeVar("Q")
 else:
+    from operable.tool.kinds import Generic
+
     P = None
-
-    class Generic:
-        """Stands for that of `typing`, which costs more than half an interpreter start: `Change[Job]` is `Change`."""
-
-        __slots__ = ()
-
-        def __class_getitem__(cls, _: object) -> "type":
-            return cls
 
 
 class FrameworkNotice:

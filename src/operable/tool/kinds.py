@@ -11,6 +11,15 @@ if TYPE_CHECKING:
 
     from operable.tool.values.markers import Arg, Must
     from operable.tool.values.scalars import Scalar
+else:
+
+    class Generic:
+        """Stands for that of `typing`, which costs more than half an interpreter start: `Change[Job]` is `Change`."""
+
+        __slots__ = ()
+
+        def __class_getitem__(cls, _: object) -> "type":
+            return cls
 
 
 FLAG, WORD, POSITIVE, COUNT, SECONDS, DIGEST = "flag", "word", "positive", "count", "seconds", "digest"

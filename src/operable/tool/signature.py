@@ -10,11 +10,24 @@ from operable.tool.kinds import REQUIRED, StreamOf, ValueKind, common
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from typing import Any, Unpack
+    from typing import Any, Generic, Unpack
+
+    from typing_extensions import ParamSpec, TypeVar
 
     from operable.tool.options import CommandOptions
     from operable.tool.records import Event, Record
     from operable.tool.values.markers import Arg, Must
+
+    # What the author's function takes and returns: a type checker knows a command as the function that it is made of.
+    P = ParamSpec("P", default=...)
+    R = TypeVar("R", default=Any)
+    Q = ParamSpec("Q")
+    S = TypeVar("S")
+    F = TypeVar("F", bound=Callable[..., Any])
+else:
+    from operable.tool.kinds import Generic
+
+    P = R = None
 
 # A finite command that has not ended after five minutes has most likely hung on something; --timeout changes it.
 DEFAULT_TIMEOUT = 300.0
@@ -30,14 +43,14 @@ SHARED = "*"
 GUARDS = ("dry_run", "confirm", "confirm_count", "idempotency_key")
 
 
-class Command:
+class Command(Generic[P, R]):
     """One verb of a tool. Calling it calls the author's function, so that it can be tested as the plain function it is."""
 
-    def __init__(self, function: "Callable[..., Any]", name: "str | None", options: "dict[str, Any]") -> None:
+    def __init__(self, function: "Callable[P, R]", name: "str | None", options: "dict[str, Any]") -> None:
         if not hasattr(function, "__code__"):
             msg = f"a command is made of a plain function, not of {function!r}"
             raise TypeError(msg)
-        self.function = function
+        self.function: Callable[..., Any] = function
         self.name: str = name if name is not None else function.__name__.rstrip("_").replace("_", "-")
         self.mutates: bool = options.pop("mutates", False) or options.get("destructive", False)
         self.destructive: bool = options.pop("destructive", False)
@@ -80,10 +93,11 @@ class Command:
         self.injected: dict[str, Any] = {}
         self.shared: type[Record] | None = None  # the options that every command of the tool has
 
-    def __call__(self, *args: "Any", **kwargs: "Any") -> "Any":
-        return self.function(*args, **kwargs)
+    def __call__(self, *args: "P.args", **kwargs: "P.kwargs") -> "R":
+        result: R = self.function(*args, **kwargs)
+        return result
 
-    def apply(self, function: "Callable[..., Any]") -> "Callable[..., Any]":
+    def apply(self, function: "F") -> "F":
         """Decorator: the second phase of a mutation. It gets the planned changes and yields what was done."""
         self.apply_function = function
         return function
@@ -134,10 +148,10 @@ class Command:
 
 def command(
     name: "str | None" = None, **options: "Unpack[CommandOptions]"
-) -> "Callable[[Callable[..., Any]], Command]":
+) -> "Callable[[Callable[Q, S]], Command[Q, S]]":
     """Decorator for a command in a catalogue folder: the file name is its name, and `COMMAND` is the descriptor."""
 
-    def make(function: "Callable[..., Any]") -> "Command":
+    def make(function: "Callable[Q, S]") -> "Command[Q, S]":
         made = Command(
             function, name or function.__module__.rpartition(".")[2].replace("_", "-"), dict(options)
         )
