@@ -1,4 +1,8 @@
-"""Every shell and Python block of README and docs does what the page says (tests/documentation.py has the rules)."""
+"""Every shell and Python block of README and docs does what the page says (tests/documentation.py has the rules).
+
+The pages are followed where Operable is installed from the wheel of this tree (`tests/package/test_pages.py`), since that is what
+readers have. Here each run follows what is not in the wheel, and one with `--live` all of them once more, in the checkout.
+"""
 
 import itertools
 import re
@@ -11,6 +15,8 @@ from tests.documentation import ROOT, Block, Failure, blocks, matches, mistakes,
 # Of the examples, the pages that come with them: not what their builds or packages bring along.
 EXAMPLES = [*(ROOT / "examples").glob("*.md"), *(ROOT / "examples").glob("*/*.md")]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted(EXAMPLES)]
+# They run files of the repository.
+OF_THE_CHECKOUT = {ROOT / "examples" / "reference" / "README.md"}
 BLOCKS = {path: list(blocks(path.read_text("utf-8"))) for path in PAGES}
 NOT_RUN = [
     pytest.param(block.reason, id=f"{path.relative_to(ROOT)}:{block.line}")
@@ -18,6 +24,13 @@ NOT_RUN = [
     for block in page
     if block.reason is not None
 ]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "followed" in metafunc.fixturenames:
+        every = {path for path, page in BLOCKS.items() if page}
+        chosen = every if metafunc.config.getoption("--live") else OF_THE_CHECKOUT
+        metafunc.parametrize("followed", sorted(chosen), ids=name)
 
 
 def name(value: object) -> str | None:
@@ -31,9 +44,8 @@ def test_every_block_says_what_it_is(path):
 
 # A page is a sequence of examples, each with a limit of its own.
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("path", [path for path, page in BLOCKS.items() if page], ids=name)
-def test_the_blocks_of_a_page_run(path, tmp_path):
-    run_page(BLOCKS[path], tmp_path)
+def test_the_blocks_of_a_page_run(followed, tmp_path):
+    run_page(BLOCKS[followed], tmp_path)
 
 
 if NOT_RUN:

@@ -83,9 +83,12 @@ def bare(folder: Path) -> Environment:
     return Environment(python, "", tuple(sorted(needed)), size / 1e6)
 
 
-def with_extra(base: Environment, extra: str, folder: Path) -> Environment:
-    """The same with what an extra adds."""
-    added = needs(extra, {name: metadata.distribution(name) for name in base.packages})
+def with_extra(base: Environment, extra: str, folder: Path, beside: Iterable[str] = ()) -> Environment:
+    """The same with what an extra adds, and with other distributions `beside` it that its user has installed."""
+    present = {name: metadata.distribution(name) for name in base.packages}
+    added = needs(extra, present)
+    for name in beside:
+        added |= {name: metadata.distribution(name), **needs("", present | added, of=name)}
     python, site = empty(folder)
     size = sum(link(found, site) for found in added.values())
     # Behind its own packages, those of the bare environment, with its bytecode.
@@ -107,11 +110,13 @@ def empty(folder: Path) -> tuple[Path, Path]:
     return folder / "bin" / "python", site
 
 
-def needs(extra: str, present: Mapping[str, metadata.Distribution]) -> dict[str, metadata.Distribution]:
-    """What the requirements of operable (read from its metadata) bring that is not present, by canonical name."""
+def needs(
+    extra: str, present: Mapping[str, metadata.Distribution], of: str = "operable"
+) -> dict[str, metadata.Distribution]:
+    """What the requirements of a distribution (read from its metadata) bring that is not present, by canonical name."""
     found: dict[str, metadata.Distribution] = {}
     seen = set()
-    queue = [("operable", extra)]
+    queue = [(of, extra)]
     while queue:
         name, wanted = queue.pop()
         if (name, wanted) in seen:

@@ -16,7 +16,7 @@ PATH = "docs/reference/tool.md"
 
 # In the order in which an author meets them. A public name that is missing here fails the generator.
 PARTS = {
-    "The tool and its commands": ("Tool", "command", "Command"),
+    "The tool and its commands": ("Tool", "command", "Command", "Candidates"),
     "What goes out and comes in": ("Event", "Record", "Input", "Stream", "Options", "Arg", "Must"),
     "What a command may ask for": ("Page", "Context", "Relay"),
     "What a command may yield besides events": ("Warn", "Progress", "ItemError", "Change", "Check"),
@@ -42,6 +42,8 @@ TEXTS = {
         "command": "Decorator: make a typed function a command; its options are below.",
         "sources": "Further folders that its commands are made of: a kept description is built again after a change in one.",
         "start": "Commands that the overview names first, for a person who calls the tool without one.",
+        "completions": "A package in which every module is a kind of words that a shell asks for; see "
+        "[shell completion](../guides/shell-completion.md#the-same-for-a-tool-of-yours).",
         "checks": "",
         "older": "",
         "catalogue": "",
@@ -110,6 +112,10 @@ TEXTS = {
         "get": "A detail, or the default. `change[name]` gives one that must be there.",
         "details": "Further fields of the event, exactly as they were given.",
         "payload": "What `carry` attached, for the apply phase.",
+    },
+    "Candidates": {
+        "places": "Where such a word is typed: `COMMAND:PARAMETER`, with `*` for any text.",
+        "find": "Gets the words before the cursor without options; gives pairs of a word and what it is.",
     },
     "Check": {
         "ok": "Whether all is well.",

@@ -30,6 +30,7 @@ tool = Tool(
     schema_version="1.0.0",
     summary="One contract between agents and command lines.",
     commands="operable.cli.commands",
+    completions="operable.cli.completions",
     start=("catalog", "agent list", "chat", "wrap list", "lint", "flow init", "serve", "explain"),
     # The commands of `operable flow` are made of what these folders declare.
     sources=(f"{_PACKAGE}/flow", f"{_PACKAGE}/flow/operations"),
@@ -89,7 +90,7 @@ def main() -> None:
     """Entry point of the console script."""
     global own_process  # noqa: PLW0603 - a fact of the process, known here only
     own_process = True
-    if "wrap" in sys.argv:
+    if "wrap" in sys.argv and sys.argv[1] != "--complete":
         from operable.tool.process import postpone_collection
 
         postpone_collection()

@@ -11,6 +11,7 @@ from operable.tool import Event, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any, Literal
 
 _SIGNALS = 128  # a shell adds the number of the signal to this
@@ -74,6 +75,15 @@ def unknown(word: str, checks: list[str]) -> Fail:
         hint=hint,
         target=word,
     )
+
+
+def known_words() -> Iterator[tuple[str, str]]:
+    """Everything that can be explained beside the checks, each with what it is."""
+    known = _codes()
+    for group, kind in (("errors", "error"), ("verdicts", "verdict"), ("notes", "note")):
+        yield from ((name, _KINDS[kind]) for name in known[group])
+    yield from ((name, _KINDS["category"]) for name in known["categories"])
+    yield from ((status, meant["meaning"]) for status, meant in known["exit_statuses"].items())
 
 
 _KINDS = {

@@ -10,12 +10,9 @@ name any file of the user for deletion. `read_foreign_database` reads a private 
 
 import os
 import sqlite3
-import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from typing import TypeVar
-
-from operable.state.real_file import read_file
 
 _BUSY_TIMEOUT = 10.0
 _UNWRITABLE = (8, 14)  # READONLY and CANTOPEN, without their variants
@@ -25,15 +22,17 @@ _MOST_STEPS, _STEPS_AT_ONCE = 100_000_000, 100_000
 _Result = TypeVar("_Result")
 
 
-def read_database(path: str, query: Callable[[sqlite3.Connection], _Result]) -> _Result:
-    """Returns what the query returns. Raises sqlite3.Error if the file cannot be read."""
+def read_database(
+    path: str, query: Callable[[sqlite3.Connection], _Result], *, busy: float = _BUSY_TIMEOUT
+) -> _Result:
+    """Returns what the query returns; `busy` seconds a writer is waited for. Raises sqlite3.Error if it cannot be read."""
     try:
-        return _run(query, path, "mode=ro")
+        return _run(query, path, "mode=ro", busy)
     except sqlite3.OperationalError as error:
         before = _state(path)
         if error.sqlite_errorcode & 0xFF not in _UNWRITABLE or before is None:
             raise
-    result = _run(query, path, "mode=ro&immutable=1")
+    result = _run(query, path, "mode=ro&immutable=1", busy)
     if _state(path) != before:
         raise sqlite3.OperationalError("it was changed while it was read")
     return result
@@ -46,6 +45,10 @@ def read_foreign_database(real: str, query: Callable[[sqlite3.Connection], _Resu
     Raises sqlite3.Error if it cannot be read, and OSError if it is not a file of at most 64 MiB. A transaction that was
     interrupted (a hot journal) is not rolled back: such a database cannot be read.
     """
+    import tempfile
+
+    from operable.state.real_file import read_file
+
     database, _ = read_file(real, _LARGEST_COPY)
     if _beside(f"{real}-journal")[:1] not in (b"", b"\0"):
         raise sqlite3.DatabaseError("a transaction was interrupted")
@@ -58,6 +61,8 @@ def read_foreign_database(real: str, query: Callable[[sqlite3.Connection], _Resu
 
 
 def _beside(real: str) -> bytes:
+    from operable.state.real_file import read_file
+
     try:
         return read_file(real, _LARGEST_COPY)[0]
     except FileNotFoundError:
@@ -81,13 +86,13 @@ def _bounded(query: Callable[[sqlite3.Connection], _Result]) -> Callable[[sqlite
     return asked
 
 
-def _run(query: Callable[[sqlite3.Connection], _Result], path: str, mode: str) -> _Result:
+def _run(
+    query: Callable[[sqlite3.Connection], _Result], path: str, mode: str, busy: float = _BUSY_TIMEOUT
+) -> _Result:
     from urllib.parse import quote
 
     address = f"file:{quote(os.fsencode(os.path.abspath(path)))}?{mode}"
-    with closing(
-        sqlite3.connect(address, uri=True, timeout=_BUSY_TIMEOUT, isolation_level=None)
-    ) as connection:
+    with closing(sqlite3.connect(address, uri=True, timeout=busy, isolation_level=None)) as connection:
         connection.execute("PRAGMA query_only = 1")
         return query(connection)
 

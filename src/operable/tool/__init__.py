@@ -8,6 +8,7 @@ from operable import lazily
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from operable.kernel.errors import Fail as Fail
+    from operable.tool.discovery.candidates import Candidates as Candidates
     from operable.tool.framework import Change as Change
     from operable.tool.framework import Check as Check
     from operable.tool.framework import ItemError as ItemError
@@ -36,6 +37,7 @@ _HOMES = {
     "Tool": "operable.tool.tool",
     "command": "operable.tool.signature",
     "Change": "operable.tool.framework",
+    "Candidates": "operable.tool.discovery.candidates",
     "Check": "operable.tool.framework",
     "ItemError": "operable.tool.framework",
     "Progress": "operable.tool.framework",
@@ -51,6 +53,7 @@ _HOMES = {
 
 __all__ = [
     "Arg",
+    "Candidates",
     "Change",
     "Check",
     "Command",

@@ -36,6 +36,7 @@ class Declaration:
         schema_id: str = "",
         summary: str = "",
         commands: str = "",
+        completions: str = "",
         auth: "dict[str, Any] | None" = None,
         machine_flags: "tuple[str, ...]" = ("output", "format"),
         sources: "tuple[str, ...]" = (),
@@ -57,6 +58,7 @@ class Declaration:
         self.machine_flags = machine_flags
         self.sources = sources
         self.start = start
+        self.completions = completions  # the package with the kinds of words that a shell asks for
         self.options = options  # the options that every command has, before or after its name
         if options is not None:
             _check_shared(options)

@@ -66,6 +66,10 @@ class Tool(Declaration):
             from operable.tool.document import answer_discovery
 
             answer_discovery(self, words[0])
+        if words[:1] == ["--complete"] and self.completions:
+            from operable.tool.discovery.candidates import answer
+
+            answer(self.completions, words[1:])
         from operable.tool.process import postpone_collection
 
         postpone_collection()

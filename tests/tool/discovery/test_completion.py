@@ -78,12 +78,15 @@ def shell(program: str, *arguments: str, cwd: Any = None) -> str:
     return done.stdout
 
 
-def in_bash(tool: Tool, words: list[str], cwd: Any = None) -> list[str]:
+def in_bash(tool: Tool, words: list[str], cwd: Any = None, *, files: bool = False) -> list[str]:
+    """What is inserted, as the shell then reads it. Names of files are quoted by bash."""
+    line = "printf '%s\\n' "
+    printed = f'{line}"${{COMPREPLY[@]}}"' if files else f'eval "{line}${{COMPREPLY[*]}}"'
     function = script(tool, "bash").partition("(")[0]
     program = f"""{script(tool, "bash")}
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
 {function}
-if [ ${{#COMPREPLY[@]}} -gt 0 ]; then printf '%s\\n' "${{COMPREPLY[@]}}"; fi"""
+if [ ${{#COMPREPLY[@]}} -gt 0 ]; then {printed}; fi"""
     return shell("bash", "--norc", "-uc", program, tool.name, tool.name, *words, cwd=cwd).splitlines()
 
 
@@ -131,8 +134,10 @@ def test_bash_completes_a_value_after_an_equals_sign():
 def test_bash_offers_files_where_a_value_or_an_operand_is_free(tmp_path):
     (tmp_path / "a file with spaces").touch()
 
-    assert in_bash(notebook.tool, ["import", "--input-jsonl", "a"], tmp_path) == ["a file with spaces"]
-    assert in_bash(notebook.tool, ["search", "a f"], tmp_path) == ["a file with spaces"]
+    assert in_bash(notebook.tool, ["import", "--input-jsonl", "a"], tmp_path, files=True) == [
+        "a file with spaces"
+    ]
+    assert in_bash(notebook.tool, ["search", "a f"], tmp_path, files=True) == ["a file with spaces"]
 
 
 @pytest.mark.parametrize(
