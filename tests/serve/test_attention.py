@@ -9,6 +9,8 @@ from operable.serve import approvals, attention
 from operable.serve.approvals import ApprovalInbox
 from operable.serve.attention import AttentionLog
 from operable.wire.events import Notice
+from tests.engine.manifests import task
+from tests.engine.worker.engines import Engine
 from tests.serve.session.scene import registry, run
 from tests.tool.drive import LIMIT
 
@@ -59,3 +61,33 @@ def test_a_slow_store_of_the_engine_delays_no_other_work(tmp_path, monkeypatch):
     cursor = FileCursor(str(tmp_path / "attention"), 0)
     assert [record.event for record in cursor.read()] == [Notice("session", "", data={"id": "other"})]
     cursor.close()
+
+
+def test_a_question_that_changes_while_it_waits_is_told_again(tmp_path, monkeypatch):
+    """The worker adds the digests of the files that a run would use, a moment after the run has asked."""
+    engine = Engine(tmp_path, task("gated", "true", approval={"policy": "manual"}))
+    engine.trigger("gated")
+    for name, value in engine.environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+
+    async def scene():
+        async with registry(tmp_path) as sessions:
+            log = AttentionLog(str(tmp_path / "attention"), sessions, ApprovalInbox(sessions))
+            await log.start()
+            seen = log.log.last_id
+            with engine.worker():
+                async with asyncio.timeout(LIMIT):
+                    while log.log.last_id == seen:
+                        await asyncio.sleep(0.05)
+                        log.wake()
+            await log.aclose()
+
+    run(scene())
+    cursor = FileCursor(str(tmp_path / "attention"), 0)
+    events = [record.event for record in cursor.read()]
+    told = [event.data or {} for event in events if isinstance(event, Notice) and event.code == "approval"]
+    cursor.close()
+    assert [each["arguments"] is None for each in told] == [True, False]
+    assert len({each["id"] for each in told}) == 1
+    assert len({each["digest"] for each in told}) == 2

@@ -121,8 +121,11 @@ class AttentionLog:
     def _look_at_approvals(self, found: list[ApprovalView]) -> None:
         waiting = {view.id: view for view in found}
         for approval_id, view in waiting.items():
-            if approval_id not in self._waiting:
+            before = self._waiting.get(approval_id)
+            if before is None:
                 self.report_approval(view)
+            elif before != view:  # what is asked has changed: an answer to the old form would be refused
+                self.report("approval", view)
         answered = {view.id: view for view in self._approvals.answered()}
         for approval_id, view in list(self._waiting.items()):
             if approval_id not in waiting:

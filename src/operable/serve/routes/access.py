@@ -7,8 +7,9 @@ import msgspec
 from starlette.responses import Response
 
 from operable.kernel.errors import Fail
-from operable.serve.http.access.browser import CODE_SECONDS, csrf_of
+from operable.serve.http.access.browser import CODE_SECONDS, csrf_of, how_to_log_in
 from operable.serve.http.access.tokens import BROWSER, BROWSER_DAYS, Scope, Token
+from operable.serve.http.errors import STATUS_OF_CATEGORY
 from operable.serve.http.route import HttpRoute, NoQuery, RouteCall
 
 Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="A short name.")]
@@ -81,11 +82,26 @@ async def make_login(call: RouteCall[NoQuery, None]) -> LoginLink:
 
 async def login(call: RouteCall[LoginQuery, None]) -> Response:
     """A page that goes on by itself: a redirect from another site would not carry a strict cookie."""
-    call.daemon.codes.take(call.query.code)
+    try:
+        call.daemon.codes.take(call.query.code)
+    except Fail as refused:
+        return _without_login(call, refused)
     text, _ = call.daemon.tokens.make_browser()
     cookie = call.daemon.names.set_cookie(text, BROWSER_DAYS * _DAY)
     headers = {"set-cookie": cookie, "cache-control": "no-store"}
     return Response(_ENTERED, media_type="text/html", headers=headers)
+
+
+def _without_login(call: RouteCall[LoginQuery, None], refused: Fail) -> Response:
+    """A person who opens an old link goes on where the browser is logged in, else reads how to log in."""
+    if "text/html" not in call.headers.get("accept", ""):
+        raise refused
+    headers = {"cache-control": "no-store"}
+    token = call.daemon.names.cookie_token(call.headers)
+    if token is not None and call.daemon.tokens.identify(token) is not None:
+        return Response(_ENTERED, media_type="text/html", headers=headers)
+    text = how_to_log_in(call.daemon.url, refused.message.capitalize())
+    return Response(text, STATUS_OF_CATEGORY[refused.category], media_type="text/html", headers=headers)
 
 
 async def logout(call: RouteCall[NoQuery, None]) -> Response:

@@ -8,7 +8,6 @@ another, under a path with the digest of all files: a browser keeps them until t
 
 import functools
 import hashlib
-import html
 import os
 import re
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ from starlette.responses import Response
 
 from operable.kernel.errors import Fail
 from operable.serve.approvals import ApprovalView
-from operable.serve.http.access.browser import csrf_of
+from operable.serve.http.access.browser import csrf_of, how_to_log_in
 from operable.serve.http.route import HttpRoute, NoQuery, RouteCall
 from operable.serve.session.view import SessionView
 
@@ -33,18 +32,12 @@ _COUNT = b"<!-- count -->"
 _STYLES = re.compile(rb'(?:<link rel="stylesheet" href="/web/[^"]+">\n)+')
 _STYLE = "style.css"  # all style sheets in the order of the frame
 _SESSIONS = 200  # newest sessions in the frame: about 150 kB; older ones are read behind the first paint
-_STRANGER = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Operable</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-<h1>This browser is not logged in</h1>
-<p>In a terminal on this machine, <code>operable serve --link</code> prints a link that works once.</p>
-<p>The daemon is at {url}.</p></html>
-"""
 
 
 class PageData(msgspec.Struct, frozen=True, rename="camel"):
     """What the frame carries: the lists of the first view, their cursor, and what a request that changes something sends.
 
-    `isPart`: there are more sessions than are here.
+    `isPart`: there are more sessions than are here. `folder` is that of the daemon, where it may be known.
     """
 
     csrf: str
@@ -53,6 +46,7 @@ class PageData(msgspec.Struct, frozen=True, rename="camel"):
     sessions: list[SessionView]
     is_part: bool
     approvals: list[ApprovalView]
+    folder: str
 
 
 async def show_page(call: RouteCall[NoQuery, None]) -> Response:
@@ -61,8 +55,7 @@ async def show_page(call: RouteCall[NoQuery, None]) -> Response:
     identity = None if token is None else call.daemon.tokens.identify(token)
     headers = {"cache-control": "no-store"}
     if token is None or identity is None:
-        stranger = _STRANGER.format(url=html.escape(call.daemon.url))
-        return Response(stranger, 401, media_type="text/html", headers=headers)
+        return Response(how_to_log_in(call.daemon.url), 401, media_type="text/html", headers=headers)
     daemon = call.daemon
     cursor = (
         daemon.attention.log.last_id
@@ -77,6 +70,7 @@ async def show_page(call: RouteCall[NoQuery, None]) -> Response:
         listing.sessions,
         listing.next_cursor is not None,
         [view for view in approvals if own is None or view.workspace == own],
+        os.getcwd() if own is None else "",
     )
     text = msgspec.json.encode(data).replace(b"<", b"\\u003c")
     waiting = sum(1 for view in data.approvals if view.state == "waiting")

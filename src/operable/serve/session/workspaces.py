@@ -100,7 +100,7 @@ class Workspaces:
                 f"{slug!r} cannot be a slug: a-z, 0-9 and -, 63 characters, and not one of the reserved names",
                 target=slug[:100],
             )
-        real = os.path.realpath(path)
+        real = os.path.realpath(os.path.expanduser(path))
         if not os.path.isdir(real):
             message = f"the workspace {real} is not a folder"
             raise Fail("not_found", "WORKSPACE_NOT_FOUND", message, target=path)

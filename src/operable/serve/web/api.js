@@ -59,9 +59,9 @@ export const remove = (path) => request("DELETE", path);
 
 /**
  * What the frame of the page carries.
- * @type {{csrf: string, scopes: string[], cursor: number, sessions: any[], isPart: boolean, approvals: any[]}}
+ * @type {{csrf: string, scopes: string[], cursor: number, sessions: any[], isPart: boolean, approvals: any[], folder: string}}
  */
-export const data = { csrf: "", scopes: [], cursor: 0, sessions: [], isPart: false, approvals: [], ...JSON.parse(document.getElementById("data")?.textContent || "{}") };
+export const data = { csrf: "", scopes: [], cursor: 0, sessions: [], isPart: false, approvals: [], folder: "", ...JSON.parse(document.getElementById("data")?.textContent || "{}") };
 
 /** Whether this login may do it: read, prompt, approve or admin. @param {string} scope */
 export const may = (scope) => data.scopes.includes(scope) || data.scopes.includes("admin");

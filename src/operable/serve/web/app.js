@@ -1,7 +1,7 @@
 // The page: the bar, the routes, the keys. A place is one file in views/; its name is the first part of the route.
 
 import { announce, fill, h } from "./dom.js";
-import { FIND, openKeys, openPalette } from "./parts/dialogs.js";
+import { FIND, closeDialogs, openKeys, openPalette } from "./parts/dialogs.js";
 import { problem, skeleton } from "./parts/states.js";
 import * as store from "./store.js";
 import { connection, follow, seed } from "./stream.js";
@@ -38,6 +38,7 @@ function route() {
 
 async function show() {
   const { name, params } = route();
+  closeDialogs();
   opened.close?.();
   opened = {};
   place = name;

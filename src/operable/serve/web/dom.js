@@ -25,6 +25,12 @@ export function svg(tag, props, ...children) {
   return /** @type {SVGElement} */ (filled(document.createElementNS(SVG, tag), props || {}, children));
 }
 
+/** What makes text look like other text: the order turned around, or characters that one does not see. */
+const HIDING = /[\u202a-\u202e\u2066-\u2069\u200b\u2060-\u2064\ufeff\u{e0000}-\u{e007f}]/gu;
+
+/** Text as it really is: a command, a path or a name must not read as another one. @param {string} text */
+export const plain = (text) => text.replace(HIDING, (each) => `⟨U+${/** @type {number} */ (each.codePointAt(0)).toString(16).toUpperCase()}⟩`);
+
 const PROPERTIES = new Set(["value", "checked", "open", "disabled", "selected", "indeterminate"]);
 
 /** @param {Element} element @param {Props} props @param {(Child | Child[])[]} children */
@@ -42,7 +48,7 @@ function filled(element, props, children) {
     }
   }
   element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false).map(
-    (child) => (child instanceof Node ? child : String(child)),
+    (child) => (child instanceof Node ? child : plain(String(child))),
   ));
   return element;
 }

@@ -6,6 +6,9 @@ import * as store from "./store.js";
 let state = "trying";
 let since = Date.now();
 let cursor = data.cursor;
+let wasOpen = false;
+/** Changes that come while the lists are read, which are newer than these. @type {[string, any][] | null} */
+let meanwhile = null;
 let wait = 500;
 const LONGEST_WAIT = 10_000;
 const PAGE = 500;
@@ -26,6 +29,9 @@ export function follow() {
   source.addEventListener("open", () => {
     wait = 500;
     become("on");
+    // A daemon that was started anew does not say what became of the sessions and questions of the one before.
+    if (wasOpen) load().catch(() => undefined); // the stream breaks with it, and is opened again
+    wasOpen = true;
   });
   source.addEventListener("error", () => {
     become("trying");
@@ -55,9 +61,21 @@ async function restart() {
 
 /** Read the lists themselves. */
 export async function load() {
-  const [approvals, answered] = await Promise.all([get("/approvals", { state: "waiting" }), get("/approvals", { state: "answered" })]);
-  store.replace("approvals", [...approvals.approvals, ...answered.approvals]);
-  /** @type {any[]} */
+  meanwhile = [];
+  try {
+    const [approvals, answered] = await Promise.all([get("/approvals", { state: "waiting" }), get("/approvals", { state: "answered" })]);
+    const sessions = await allSessions();
+    store.replace("approvals", [...approvals.approvals, ...answered.approvals]);
+    store.replace("sessions", sessions);
+    for (const [name, item] of meanwhile || []) put(name, item);
+    store.touch("runs");
+  } finally {
+    meanwhile = null;
+  }
+}
+
+/** @returns {Promise<any[]>} */
+async function allSessions() {
   const sessions = [];
   let next = "";
   do {
@@ -65,7 +83,13 @@ export async function load() {
     sessions.push(...page.sessions);
     next = page.next_cursor || "";
   } while (next);
-  store.replace("sessions", sessions);
+  return sessions;
+}
+
+/** @param {string} name @param {any} item */
+function put(name, item) {
+  if (item.forgotten) store.forget(name, item.id);
+  else store.keep(name, item);
 }
 
 /** @param {string} name @param {Event} event */
@@ -73,8 +97,11 @@ function took(name, event) {
   const message = /** @type {MessageEvent} */ (event);
   if (message.lastEventId) cursor = Number(message.lastEventId);
   const item = JSON.parse(message.data);
-  if (item.forgotten) store.forget(name, item.id);
-  else store.keep(name, item);
+  const before = name === "approvals" ? store.find(name, item.id) : null;
+  // What one may have read is another question now; one that only got the files that it is for is the same.
+  if (item.state === "waiting" && before?.arguments && before.digest !== item.digest) item.isChanged = true;
+  meanwhile?.push([name, item]);
+  put(name, item);
 }
 
 /** @param {string} to */

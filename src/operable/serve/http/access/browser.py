@@ -11,6 +11,7 @@ can read the cookie; docs/explain/daemon.md says so.
 
 import hashlib
 import hmac
+import html
 import re
 import secrets
 import time
@@ -27,6 +28,12 @@ CSRF_HEADER = "x-operable-csrf"
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _MINUTE = 60.0
+_STRANGER = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Operable</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
+<h1>This browser is not logged in</h1>
+<p>In a terminal on this machine, <code>operable serve --link</code> prints a link that works once.</p>
+<p>{why}The daemon is at {url}.</p></html>
+"""
 
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -42,6 +49,11 @@ SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\],]+)(?::[0-9]{1,5})?")
+
+
+def how_to_log_in(url: str, why: str = "") -> str:
+    """A page for a browser without a login; `why` is a sentence."""
+    return _STRANGER.format(url=html.escape(url), why=html.escape(f"{why}. ") if why else "")
 
 
 class LoginCodes:

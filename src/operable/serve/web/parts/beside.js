@@ -25,7 +25,7 @@ export function drawBeside(root, view, transcript, redraw) {
     plan.length ? h("section", null, h("h2", null, "Plan"), h("ul", { class: "plan" }, plan.map((entry) =>
       h("li", { class: entry.status }, h("span", { "aria-hidden": "true" }, { completed: "✓", in_progress: "◐" }[/** @type {string} */ (entry.status)] || "○"), ` ${entry.content}`)))) : null,
     context ? h("label", null, `Context ${Math.round(context * 100)} % of ${amount(view.context.size)}`, h("meter", { min: 0, max: 1, high: 0.8, value: context })) : null,
-    view.continues ? h("p", null, "Goes on from ", h("a", { href: `#/session/${part(view.continues)}` }, short(view.continues))) : null,
+    view.continues ? h("p", null, "Goes on from ", h("a", { href: `#/session/${part(view.continues)}` }, store.find("sessions", view.continues)?.label || short(view.continues)), ": what was said before is there.") : null,
     view.parentSessionId ? h("p", null, "Started by ", h("a", { href: `#/session/${part(view.parentSessionId)}` }, short(view.parentSessionId))) : null,
     view.worktree ? h("p", null, "Worktree ", h("code", null, view.worktree)) : null,
     delegations(view, redraw),

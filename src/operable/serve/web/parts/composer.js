@@ -25,11 +25,15 @@ export async function say(view, prompt, how) {
   return id;
 }
 
+/** @type {Map<string, string>} what was typed into the boxes of sessions, and not sent */
+const drafts = new Map();
+
 /**
- * @param {HTMLElement} root @param {HTMLElement} errors
+ * @param {HTMLElement} root
  * @returns {{draw: (view: any) => void, focus: () => void}}
  */
-export function composer(root, errors) {
+export function composer(root) {
+  const errors = h("div", { role: "alert" });
   const queue = h("ol", { class: "queue", "aria-label": "Messages that wait" });
   let session = /** @type {any} */ (null);
   let drawn = "";
@@ -43,14 +47,15 @@ export function composer(root, errors) {
     const over = isOver(view);
     const busy = view.state === "working" || view.state === "needs_you";
     const key = `${over} ${busy} ${view.owner}`;
-    if (drawn === key) return;
+    const before = root.querySelector("textarea");
+    const placeholder = over ? "It has ended. A message resumes it" : view.state === "needs_you" ? "It waits for your answer" : busy ? "The agent is at work" : "What next?";
+    if (drawn === key) return void (before && (before.placeholder = placeholder));
     drawn = key;
     if (!over && view.owner === "other") return void fill(root, h("p", { class: "quiet" }, "Another process runs this session: it is prompted there. Fork it to go on from here."));
-    const before = root.querySelector("textarea");
     const isFocused = before === document.activeElement && before !== null;
     const text = /** @type {HTMLTextAreaElement} */ (h("textarea", {
-      "aria-label": "Message", rows: 2, value: before?.value || "", "aria-describedby": "composer-keys",
-      placeholder: over ? "It has ended. A message resumes it" : busy ? "The agent is at work" : "What next?",
+      "aria-label": "Message", rows: 2, value: before?.value || drafts.get(view.id) || "", "aria-describedby": "composer-keys",
+      placeholder, on: { input: () => drafts.set(view.id, text.value) },
     }));
     const usual = busy ? { queue: true } : {};
     text.addEventListener("keydown", (event) => {
@@ -58,12 +63,14 @@ export function composer(root, errors) {
       event.preventDefault();
       void send(text, busy && (event.ctrlKey || event.metaKey) ? { interrupt: true } : usual);
     });
-    fill(root, queue, text, h("div", { class: "line" },
+    fill(root, errors, queue, text, h("div", { class: "line" },
       h("button", { class: "first", type: "button", on: { click: () => void send(text, usual) } }, over ? "Resume and send" : busy ? "Queue" : "Send"),
       busy ? h("button", { type: "button", on: { click: () => void send(text, { interrupt: true }) } }, "Interrupt and send") : null,
       busy ? h("button", { type: "button", class: "danger", on: { click: interrupt } }, h("kbd", { "aria-hidden": "true" }, "."), "Interrupt") : null,
       h("span", { class: "quiet end hint", id: "composer-keys" }, over ? "Enter resumes it and sends · Shift+Enter: new line" : busy ? "Enter queues it · Ctrl+Enter interrupts and sends it · Shift+Enter: new line" : "Enter sends it · Shift+Enter: new line")));
-    if (isFocused) text.focus();
+    if (!isFocused) return;
+    text.focus();
+    text.setSelectionRange(before.selectionStart, before.selectionEnd);
   }
 
   async function interrupt() {
@@ -79,12 +86,14 @@ export function composer(root, errors) {
     const prompt = text.value;
     if (!prompt.trim()) return;
     text.value = "";
+    drafts.delete(session.id);
     try {
       const id = await say(session, prompt, how);
       errors.replaceChildren();
       if (id !== session.id) location.hash = `#/session/${part(id)}`;
     } catch (error) {
       text.value = prompt; // nothing that was typed is lost
+      drafts.set(session.id, prompt);
       fill(errors, problem(error));
     }
   }
@@ -112,7 +121,10 @@ export function composer(root, errors) {
     try {
       const taken = await remove(`/sessions/${part(session.id)}/queue/${part(prompt.id)}`);
       const text = root.querySelector("textarea");
-      if (text && !text.value) text.value = taken.text;
+      if (text && !text.value) {
+        text.value = taken.text;
+        drafts.set(session.id, taken.text);
+      }
       text?.focus();
       errors.replaceChildren();
     } catch (error) {

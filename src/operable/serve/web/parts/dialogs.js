@@ -17,6 +17,14 @@ function show(content, name) {
   return dialog;
 }
 
+/** Whoever goes to another place leaves the dialog: its buttons would act on what is not on the screen any more. */
+export function closeDialogs() {
+  for (const dialog of document.querySelectorAll("dialog")) dialog.close();
+}
+
+/** @param {string | undefined} text  what the answer is for */
+const about = (text) => (text ? h("pre", { class: "about" }, text) : null);
+
 /** Places, sessions and questions by what one types. */
 export function openPalette() {
   if (document.querySelector("dialog[open]")) return;
@@ -83,13 +91,13 @@ export function openKeys(own) {
 
 /**
  * Ask for a word or a reason; null when the person leaves.
- * @param {string} title @param {string} button @param {{value?: string, hint?: string, required?: boolean}} [options]
+ * @param {string} title @param {string} button @param {{value?: string, hint?: string, about?: string, required?: boolean}} [options]
  * @returns {Promise<string | null>}
  */
 export function ask(title, button, options = {}) {
   return new Promise((resolve) => {
     const input = /** @type {HTMLInputElement} */ (h("input", { type: "text", value: options.value || "", required: options.required || null, "aria-label": title, autofocus: true }));
-    const form = h("form", { method: "dialog", class: "form" }, h("h2", null, title), options.hint ? h("p", { class: "quiet" }, options.hint) : null, input,
+    const form = h("form", { method: "dialog", class: "form" }, h("h2", null, title), about(options.about), options.hint ? h("p", { class: "quiet" }, options.hint) : null, input,
       h("div", { class: "line" }, h("button", { class: "first", type: "submit" }, button),
         h("button", { type: "button", on: { click: () => dialog.close() } }, "Cancel")));
     let said = /** @type {string | null} */ (null);
@@ -104,14 +112,14 @@ export function ask(title, button, options = {}) {
 /**
  * One of several actions; null when the person leaves. A word may be given beside it.
  * @param {string} title @param {[string, string][]} options  what is returned, and its words
- * @param {{word?: string}} [more]  the label of the field for a word
+ * @param {{word?: string, about?: string}} [more]  the label of the field for a word, and what it is about
  * @returns {Promise<{chosen: string, word: string} | null>}
  */
 export function choose(title, options, more = {}) {
   return new Promise((resolve) => {
     let result = /** @type {{chosen: string, word: string} | null} */ (null);
     const word = /** @type {HTMLInputElement} */ (h("input", { type: "text", id: "choice-word" }));
-    const dialog = show(h("div", { class: "form" }, h("h2", null, title),
+    const dialog = show(h("div", { class: "form" }, h("h2", null, title), about(more.about),
       more.word ? h("div", { class: "field" }, h("label", { for: "choice-word" }, more.word), word) : null,
       options.map(([chosen, text]) => h("button", { type: "button", class: "choice", on: { click: () => {
         result = { chosen, word: word.value };

@@ -95,7 +95,7 @@ function control(id, shape, type, start, required) {
   const rest = { id, required: required && type !== "boolean" };
   if (type === "boolean") return h("input", { ...rest, type: "checkbox", checked: start === true });
   if (shape.enum) {
-    return h("select", rest, hasBlank(shape, required) ? h("option", { value: "" }, "default") : null, shape.enum.map((/** @type {any} */ each) => h("option", { value: String(each), selected: each === start }, each === "" ? "no" : String(each))));
+    return h("select", rest, hasBlank(shape, required) ? h("option", { value: "" }, "not set") : null, shape.enum.map((/** @type {any} */ each) => h("option", { value: String(each), selected: each === start }, each === "" ? "no" : String(each))));
   }
   if (type === "integer" || type === "number") {
     return h("input", { ...rest, type: "number", step: type === "integer" ? 1 : "any", min: shape.minimum, max: shape.maximum, value: start ?? "" });

@@ -27,6 +27,9 @@ export function gist(question) {
   return paths[0] || question.text || question.tool || "";
 }
 
+/** What an answer is for, in one line. @param {any} question */
+const subject = (question) => `${asker(question)}: ${verb(question)} ${gist(question)}`;
+
 /** Who asks, and from where. @param {any} question */
 export const asker = (question) => question.agent || question.source;
 /** @param {any} question */
@@ -37,6 +40,7 @@ export function questionCard(question) {
   const isOpen = question.state === "waiting";
   const session = question.source === "session" ? store.find("sessions", question.sourceId) : null;
   const of = `#/${question.source}/${part(question.sourceId)}`;
+  const end = h("span", { class: "end-of-asked" });
   return h("article", { class: "question", "aria-label": `Question of ${asker(question)}` },
     h("div", { class: "line" }, h("h1", null, isHere(of) ? "Needs you" : [asker(question), session?.label, where(question)].filter(Boolean).join(" · ")),
       h("span", { class: "quiet end", title: exact(question.askedAt) }, age(question.askedAt))),
@@ -47,15 +51,23 @@ export function questionCard(question) {
       question.command ? h("pre", { class: "subject" }, question.command) : null,
       changesOf(question, question.toolKind).map(diff),
       question.url ? h("p", null, "Address: ", h("code", null, question.url)) : null,
-      question.text && !(question.source === "run" && question.command) && !question.text.includes(question.command || changesOf(question, question.toolKind)[0]?.path || "\n\n") ? h("p", null, question.text) : null,
-      shownArguments(question)),
+      question.text && !isRepeated(question) ? h("p", null, question.text) : null,
+      shownArguments(question), isOpen ? end : null),
     h("dl", { class: "facts" },
       fact("Folder", question.folder), fact("Sandbox", sandboxOf(question)), fact("Tool", question.tool ? `${question.tool} (${question.toolKind})` : ""),
       fact("Why it asks", question.why || question.rule), fact("Asked before", askedBefore(question)),
       fact("Limit", isOpen && question.expiresAt ? `${until(question.expiresAt)}, then it is denied` : ""),
       fact("Digest", h("span", { class: "machine", title: question.digest }, (question.digest || "").slice(0, 19)))),
     question.source !== "call" && !isHere(of) ? h("p", null, h("a", { href: of }, `Open the ${question.source}`)) : null,
-    isOpen ? answerBar(question) : null);
+    isOpen ? answerBar(question, end) : null);
+}
+
+/** Whether the words of a question say only what stands above them; of a long command they have the beginning. @param {any} question */
+function isRepeated(question) {
+  if (question.source === "run" && question.command) return true;
+  const text = question.text.replace(/… \(\d+ more characters\)$/, "");
+  const shown = question.command || changesOf(question, question.toolKind)[0]?.path;
+  return Boolean(shown) && (text.includes(shown) || shown.startsWith(text.replace(/^\S+ /, "")));
 }
 
 /** @param {string} address */
@@ -97,13 +109,13 @@ function fact(name, value) {
   return value ? [h("dt", null, name), h("dd", null, value)] : [];
 }
 
-/** @param {any} question */
-function answerBar(question) {
+/** @param {any} question @param {HTMLElement} end  of what is asked */
+function answerBar(question, end) {
   if (!may("approve")) return h("p", { class: "quiet" }, "This login may look and not answer: its token has no scope `approve`.");
-  const errors = h("div", { class: "errors" });
-  const run = (/** @type {any} */ decision) => answer(question, decision).catch((error) => errors.replaceChildren(problem(error)));
+  const errors = h("div", { class: "errors" }, question.problem ? problem(question.problem) : null);
+  const run = (/** @type {any} */ decision) => void answer(question, decision);
   if (question.kind === "input" && question.schema) {
-    const made = form(question.schema);
+    const made = form(question.schema, question.given);
     return h("div", { class: "answer" }, made.element,
       h("button", { class: "first", type: "button", on: { click: () => made.check() && run({ allowed: true, content: made.value() }) } }, "Answer"),
       h("button", { type: "button", on: { click: () => run({ allowed: false }) } }, "Decline"), errors);
@@ -119,37 +131,44 @@ function answerBar(question) {
   return h("div", { class: "answer" },
     needsName ? null : h("button", { class: "first", type: "button", disabled: question.sending, data: { act: "allow" }, on: { click: () => run({ allowed: true }) } }, h("kbd", { "aria-hidden": "true" }, "a"), question.sending ? "Sent…" : "Allow once"),
     h("button", { class: "danger", type: "button", disabled: question.sending, data: { act: "deny" }, on: { click: () => deny(question, run) } }, h("kbd", { "aria-hidden": "true" }, "d"), "Deny…"),
-    wider.length ? h("button", { type: "button", disabled: question.sending, data: { act: "while" }, on: { click: () => allowWhile(wider, run) } }, h("kbd", { "aria-hidden": "true" }, "w"), wider.length > 1 ? "Allow while…" : "Allow, and say why…") : null,
+    wider.length ? h("button", { type: "button", disabled: question.sending, data: { act: "while" }, on: { click: () => allowWhile(question, wider, run) } }, h("kbd", { "aria-hidden": "true" }, "w"), wider.length > 1 ? "Allow while…" : "Allow, and say why…") : null,
+    more(end),
     (needsName ? options : []).map((/** @type {any} */ option) =>
       h("button", { type: "button", on: { click: () => run({ allowed: !String(option.kind).startsWith("reject"), option_id: option.id }) } }, option.name)),
     errors);
 }
 
-/** What a wider answer covers is said before it is given. @param {{text: string, decision: any}[]} wider @param {(decision: any) => void} run */
-async function allowWhile(wider, run) {
-  const result = await choose("Allow: how much, and why", wider.map((each, index) => [String(index), each.text]), { word: "Reason, for the record" });
+/** Says so as long as the end of what is asked is below the buttons. @param {HTMLElement} end */
+function more(end) {
+  const words = h("span", { class: "needs_you", hidden: true }, "● It goes on below");
+  new IntersectionObserver(([seen]) => (words.hidden = seen.isIntersecting || seen.boundingClientRect.top < 0), { rootMargin: "0px 0px -60px" }).observe(end);
+  return words;
+}
+
+/** What a wider answer covers is said before it is given. @param {any} question @param {{text: string, decision: any}[]} wider @param {(decision: any) => void} run */
+async function allowWhile(question, wider, run) {
+  const result = await choose("Allow: how much, and why", wider.map((each, index) => [String(index), each.text]), { word: "Reason, for the record", about: subject(question) });
   if (result) run({ ...wider[Number(result.chosen)].decision, reason: result.word });
 }
 
 /** @param {any} question @param {(decision: any) => void} run */
 async function deny(question, run) {
-  const reason = await ask("Deny, and say why", "Deny", { hint: "The agent reads the reason. It may be empty." });
+  const reason = await ask("Deny, and say why", "Deny", { hint: "The agent reads the reason. It may be empty.", about: subject(question) });
   if (reason !== null) run({ allowed: false, reason });
 }
 
 /**
- * Send an answer; the list shows it as sent until the daemon confirms it.
+ * Send an answer; the list shows it as sent until the daemon confirms it. A failure stands in the question.
  * @param {any} question @param {any} decision
  */
 export async function answer(question, decision) {
-  store.keep("approvals", { ...question, sending: true });
+  store.keep("approvals", { ...question, sending: true, problem: null });
   try {
     const view = await post(`/approvals/${part(question.id)}/answer`, { digest: question.digest, ...decision });
     store.keep("approvals", view);
   } catch (error) {
     const isChanged = error instanceof ApiError && error.code === "ASK_CHANGED";
-    store.keep("approvals", isChanged ? { ...(await asked(question)), isChanged } : question);
-    if (!isChanged) throw error;
+    store.keep("approvals", isChanged ? { ...(await asked(question)), isChanged } : { ...question, problem: error, given: decision.content });
   }
 }
 

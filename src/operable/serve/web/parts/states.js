@@ -3,6 +3,9 @@
 import { h } from "../dom.js";
 import { STATES } from "../words.js";
 
+/** A first session, which needs no key. */
+export const FIRST = "operable agent prompt operable-agent --option provider=offline --prompt 'hello'";
+
 /** @param {string} title @param {string} text @param {string} [command] @returns {HTMLElement} */
 export function empty(title, text, command) {
   return h("div", { class: "state" }, h("h2", null, title), h("p", null, text), command ? copyable(command) : null);
@@ -11,7 +14,7 @@ export function empty(title, text, command) {
 /** @param {any} error @returns {HTMLElement} */
 export function problem(error) {
   const denied = error?.status === 401 || error?.status === 403;
-  const hint = error?.hint || (error?.status === 401 ? "log in again with: operable serve --link" : error?.status === 403 ? "a login with more scopes is needed; operable serve --link makes one with all of them" : "");
+  const hint = error?.status === 401 ? "log in again with: operable serve --link" : error?.hint || (error?.status === 403 ? "a login with more scopes is needed; operable serve --link makes one with all of them" : "");
   return h("div", { class: "problem", role: "alert" },
     h("strong", null, denied ? "Not allowed: " : "Failed: "), error?.message || String(error),
     error?.code ? h("span", { class: "quiet" }, ` (${error.code})`) : null,

@@ -37,7 +37,7 @@ export class ToolCard {
   /** The agent announced it again, with more. @param {any} given */
   revise(given) {
     this.event = { ...this.event, ...given };
-    this.subject.textContent = subject(this.event);
+    fill(this.subject, subject(this.event));
     this.drawn = false;
     this.draw();
   }

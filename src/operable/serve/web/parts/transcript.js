@@ -1,6 +1,6 @@
 // Events of a session as a conversation: messages, thoughts, tool calls, ends of turns. Each has a link of its own.
 
-import { h } from "../dom.js";
+import { h, plain } from "../dom.js";
 import { amount, money, size } from "../words.js";
 import { Streamed } from "./markdown.js";
 import { ToolCard } from "./toolcall.js";
@@ -65,7 +65,7 @@ export class Transcript {
     open.size += text.length;
     const [summary, body] = open.element.children;
     /** @type {Element} */ (summary.firstElementChild).textContent = `thought · ${size(open.size)}`;
-    body.append(text);
+    body.append(plain(text));
   }
 
   /** @param {any} event @param {number} id @param {number} at */

@@ -2,7 +2,7 @@
 
 import { get, part } from "../api.js";
 import { fill, h } from "../dom.js";
-import { empty, problem, skeleton } from "../parts/states.js";
+import { FIRST, empty, problem, skeleton } from "../parts/states.js";
 import { clock, count } from "../words.js";
 
 /** @type {import("../app.js").View} */
@@ -27,7 +27,7 @@ function open(root, params) {
     const { workspaces } = await get("/audit/workspaces");
     fill(places, ...workspaces.map((/** @type {any} */ each) => h("option", { value: each.slug, selected: each.slug === params[0] }, each.label || each.slug)));
     if (!workspaces.length) fill(head, h("h1", null, "Audit"));
-    if (!workspaces.length) return fill(body, empty("No record yet", "Everything that is decided or done is recorded here.", "operable agent prompt operable-agent --prompt 'hello'"));
+    if (!workspaces.length) return fill(body, empty("No record yet", "Everything that is decided or done is recorded here.", FIRST));
     return draw();
   }
 

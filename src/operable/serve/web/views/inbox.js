@@ -12,6 +12,10 @@ import { age, exact, isToday } from "../words.js";
 /** @type {import("../app.js").View} */
 export const VIEW = { title: "Inbox", open };
 
+/** An agent that asks, without a key. */
+const ASKS = `operable agent prompt operable-agent --option provider=offline --ask kind:execute --prompt 'script:
+call Bash {"command": "date"}'`;
+
 /** @param {HTMLElement} root @param {string[]} params */
 function open(root, params) {
   let chosen = params[0] || "";
@@ -43,7 +47,7 @@ function open(root, params) {
     const old = store.all("approvals").filter((each) => each.state !== "waiting" && isToday(each.answeredAt || each.askedAt));
     done.draw(old.sort((left, right) => (right.answeredAt || right.askedAt) - (left.answeredAt || left.askedAt)));
     fill(past, old.length ? `Today, answered ${old.length}` : "");
-    fill(nothing, questions.length ? null : empty("Nothing needs you", "Questions of agents, calls and flows come here, by themselves.", "operable agent prompt operable-agent --prompt 'hello'"));
+    fill(nothing, questions.length ? null : empty("Nothing needs you", "Questions of agents, calls and flows come here, by themselves.", ASKS));
     bulk.hidden = !selected.size;
     fill(bulk, ...(selected.size ? [h("span", null, `${selected.size} selected`),
       h("button", { class: "first", type: "button", on: { click: () => void all(true) } }, h("kbd", { "aria-hidden": "true" }, "a"), "Allow all selected"),
@@ -58,10 +62,13 @@ function open(root, params) {
     return h("li", { class: "row" }, box,
       h("a", { href: `#/inbox/${encodeURIComponent(each.id)}`, on: { click: (/** @type {Event} */ event) => { event.preventDefault(); choose(each.id); } } },
         sign(each.state === "waiting" ? "waiting" : each.allowed ? "allowed" : each.allowed === false ? "denied" : "withdrawn"),
-        h("span", { class: "name" }, asker(each)), h("span", { class: "where" }, where(each)),
+        h("span", { class: "name" }, asker(each)), h("span", { class: "where" }, [named(each), where(each)].filter(Boolean).join(" · ")),
         h("span", { class: "what" }, h("span", { class: "quiet" }, `${verb(each)} `), h("span", { class: "machine" }, gist(each))),
         h("span", { class: "age", title: exact(each.askedAt) }, each.sending ? "sent…" : [each.answeredBy, age(each.answeredAt || each.askedAt)].filter(Boolean).join(" · "))));
   }
+
+  /** The name of its session, which tells it from others of the same agent in the same folder. @param {any} each */
+  const named = (each) => (each.source === "session" ? store.find("sessions", each.sourceId)?.label : "");
 
   function mark() {
     for (const list of [rows, answered]) {
@@ -103,9 +110,9 @@ function open(root, params) {
     const reason = allowed ? "" : await ask("Deny all of them, and say why", "Deny", { hint: "The agents read the reason. It may be empty." });
     if (reason === null) return;
     const questions = waiting().filter((each) => selected.has(each.id));
-    const results = await Promise.allSettled(questions.map((each) => answer(each, { allowed, reason })));
+    await Promise.all(questions.map((each) => answer(each, { allowed, reason })));
     selected.clear();
-    fill(errors, ...results.flatMap((each) => (each.status === "rejected" ? [problem(each.reason)] : [])));
+    fill(errors, ...questions.flatMap((each) => store.find("approvals", each.id)?.problem || []).map(problem));
     draw();
   }
 

@@ -22,10 +22,10 @@ function open(root, params) {
   const id = params[0] || "";
   const wanted = Number(params[1]) || 0;
   const head = h("div", { class: "head" });
-  const errors = h("div", { role: "alert" });
+  const errors = h("div", { class: "errors", role: "alert" });
   const earlier = h("div");
   const box = h("div", { class: "transcript" });
-  const questions = h("div");
+  const questions = h("div", { class: "questions" });
   const beside = h("aside", { class: "beside", "aria-label": "Plan and delegations" });
   const chip = h("div", { class: "follow" });
   const writing = h("div", { class: "composer" });
@@ -38,8 +38,10 @@ function open(root, params) {
   let first = 0;
   let stop = () => {};
   let isClosed = false;
+  /** The question that a key brought into view. */
+  let come = /** @type {Element | null} */ (null);
 
-  const written = composer(writing, errors);
+  const written = composer(writing);
 
   const session = () => store.find("sessions", id);
 
@@ -100,9 +102,10 @@ function open(root, params) {
         h("button", { type: "button", class: "plain", on: { click: () => act(isAlive ? "kill" : "resume") } }, isAlive ? "End" : "Resume"),
         h("button", { type: "button", class: "plain", on: { click: () => act("fork") } }, "Fork")) : null);
     place.classList.toggle("wide", drawBeside(beside, view, transcript, drawHead));
-    const own = store.waiting().filter((each) => each.source === "session" && each.sourceId === id);
-    if (own.map((each) => each.id + each.digest + each.sending).join() !== questions.dataset.shown) {
-      questions.dataset.shown = own.map((each) => each.id + each.digest + each.sending).join();
+    const own = store.waiting().filter((each) => each.source === "session" && each.sourceId === id).sort((left, right) => left.askedAt - right.askedAt);
+    const stamp = own.map((each) => `${each.id} ${each.digest} ${each.sending} ${each.problem?.message}`).join();
+    if (stamp !== questions.dataset.shown) {
+      questions.dataset.shown = stamp;
       fill(questions, ...own.map(questionCard));
     }
     written.draw(view);
@@ -156,8 +159,16 @@ function open(root, params) {
     },
   };
 
-  /** @param {string} name */
+  /** The keys are for the first question, and only when one sees what it asks: else it comes into view. @param {string} name */
   function press(name) {
-    /** @type {HTMLElement | null} */ (questions.querySelector(`[data-act="${name}"]`))?.click();
+    const card = questions.firstElementChild;
+    const asked = card?.querySelector(".asked");
+    if (!card || !asked) return;
+    const { top, bottom } = asked.getBoundingClientRect();
+    const isSeen = top >= head.getBoundingClientRect().bottom && bottom <= writing.getBoundingClientRect().top;
+    if (isSeen || card === come) return /** @type {HTMLElement | null} */ (card.querySelector(`[data-act="${name}"]`))?.click();
+    come = card;
+    following = false;
+    card.scrollIntoView();
   }
 }

@@ -6,7 +6,7 @@ import { isOver, say } from "../parts/composer.js";
 import { ask, choose } from "../parts/dialogs.js";
 import { icon } from "../parts/icon.js";
 import { gist, verb } from "../parts/question.js";
-import { empty, problem, sign } from "../parts/states.js";
+import { FIRST, empty, problem, sign } from "../parts/states.js";
 import { windowed } from "../parts/window.js";
 import * as store from "../store.js";
 import { age, amount, exact, folder, money, STATES } from "../words.js";
@@ -14,6 +14,7 @@ import { age, amount, exact, folder, money, STATES } from "../words.js";
 /** @type {import("../app.js").View} */
 export const VIEW = { title: "Sessions", open };
 
+const FAILED = "[error] "; // begins the last line of a session that says why it failed
 const ORDER = ["needs_you", "working", "idle", "failed", "ended"];
 
 /** @param {HTMLElement} root */
@@ -37,7 +38,7 @@ function open(root) {
     const sessions = listed();
     if (!sessions.length) {
       made.clear();
-      fill(groups, filter.value ? empty("No session fits", "The filter looks at name, agent, folder, state and last line. Escape leaves it.") : empty("No sessions yet", "Start one here, or in a terminal.", "operable agent prompt operable-agent --prompt 'hello'"));
+      fill(groups, filter.value ? empty("No session fits", "The filter looks at name, agent, folder, state and last line. Escape leaves it.") : empty("No sessions yet", "Start one here, or in a terminal.", FIRST));
       return;
     }
     if (!made.size) groups.replaceChildren();
@@ -75,7 +76,7 @@ function open(root) {
   /** What it asks, why it failed, or what it said last. @param {any} each */
   function lastWords(each) {
     const question = each.state === "needs_you" ? store.waiting().find((one) => one.sourceId === each.id) : null;
-    return question ? [h("span", { class: "needs_you" }, `${verb(question)} `), h("span", { class: "machine" }, gist(question))] : each.error || each.lastLine || "";
+    return question ? [h("span", { class: "needs_you" }, `${verb(question)} `), h("span", { class: "machine" }, gist(question))] : each.lastLine?.startsWith(FAILED) ? each.lastLine.slice(FAILED.length) : each.error || each.lastLine || "";
   }
 
   /** @param {any} each */

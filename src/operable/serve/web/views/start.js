@@ -1,6 +1,6 @@
 // Start a session: agent, mode, options, folder or worktree, sandbox, first message. What there is to choose says the agent's manifest.
 
-import { get, may, part, post } from "../api.js";
+import { data, get, may, part, post } from "../api.js";
 import { fill, h } from "../dom.js";
 import { form } from "../parts/form.js";
 import { empty, problem, skeleton } from "../parts/states.js";
@@ -27,17 +27,17 @@ function made(agents, workspaces, first) {
   if (!usable.length) return empty("No agent is installed", "Install one, then come back.", "operable agent list");
   const select = /** @type {HTMLSelectElement} */ (h("select", { id: "agent", on: { change: () => void choose() } }, usable.map((each) => h("option", { value: each.name, selected: each.name === first }, each.name))));
   const about = h("div", { class: "help" });
-  const place = /** @type {HTMLSelectElement} */ (h("select", { id: "place", on: { change: () => (other.hidden = place.value !== OTHER) } },
+  const place = /** @type {HTMLSelectElement} */ (h("select", { id: "place", on: { change: () => (other.hidden = !(path.required = place.value === OTHER)) } },
     (workspaces.workspaces || []).map((/** @type {any} */ each) => h("option", { value: each.slug, selected: each.slug === workspaces.active }, `${each.label || each.slug} · ${each.path}`)),
-    h("option", { value: "" }, "the folder of the daemon"), may("admin") ? h("option", { value: OTHER }, "another folder…") : null));
-  const path = /** @type {HTMLInputElement} */ (h("input", { type: "text", id: "path", placeholder: "/home/me/code/project" }));
+    h("option", { value: "" }, `the folder of the daemon${data.folder ? ` · ${data.folder}` : ""}`), may("admin") ? h("option", { value: OTHER }, "another folder…") : null));
+  const path = /** @type {HTMLInputElement} */ (h("input", { type: "text", id: "path", placeholder: "/home/me/code/project", pattern: "\\s*(/|~/).*", title: "A path from / or ~/ on" }));
   const other = h("div", { class: "field", hidden: true }, h("label", { for: "path" }, "Path of the folder"), path, h("div", { class: "help" }, "It is registered as a workspace, and is in this list from then on."));
   const branch = /** @type {HTMLInputElement} */ (h("input", { type: "text", "aria-label": "Branch", placeholder: "a new branch", hidden: true }));
   const worktree = /** @type {HTMLInputElement} */ (h("input", { type: "checkbox", id: "worktree", on: { change: () => (branch.hidden = !worktree.checked) } }));
   const label = /** @type {HTMLInputElement} */ (h("input", { type: "text", id: "label", maxlength: 200 }));
   const prompt = /** @type {HTMLTextAreaElement} */ (h("textarea", { id: "prompt", rows: 4, on: { keydown: (/** @type {KeyboardEvent} */ event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) element.requestSubmit(); } } }));
   const details = h("div");
-  const errors = h("div", { role: "alert" });
+  const errors = h("div", { class: "errors", role: "alert" });
   const button = /** @type {HTMLButtonElement} */ (h("button", { class: "first", type: "submit" }, "Start"));
   /** @type {import("../parts/form.js").Form[]} */
   let forms = [];
@@ -63,17 +63,18 @@ function made(agents, workspaces, first) {
     }
   }
 
-  /** The reference of the folder. @returns {Promise<string | undefined>} */
+  /** The folder: without either, it would be that of the active workspace. @returns {Promise<{ground?: string, cwd?: string}>} */
   async function ground() {
-    if (place.value !== OTHER) return place.value ? `ws://workspaces/@me/${place.value}` : undefined;
+    if (place.value === "") return workspaces.active && data.folder ? { cwd: data.folder } : {};
+    if (place.value !== OTHER) return { ground: `ws://workspaces/@me/${place.value}` };
     const known = (workspaces.workspaces || []);
     const same = known.find((/** @type {any} */ each) => each.path === path.value.replace(/\/+$/, ""));
     const name = path.value.replace(/\/+$/, "").split("/").pop()?.toLowerCase().replace(/[^a-z0-9-]+/g, "-").replace(/^-+|-+$/g, "") || "folder";
     let slug = same?.slug || name;
     // A slug that is taken means another folder: it keeps it.
     for (let number = 2; !same && known.some((/** @type {any} */ each) => each.slug === slug); number += 1) slug = `${name}-${number}`;
-    const made = await post("/workspaces", { slug, path: path.value });
-    return `ws://workspaces/@me/${made.slug}`;
+    const made = await post("/workspaces", { slug, path: path.value.trim() });
+    return { ground: `ws://workspaces/@me/${made.slug}` };
   }
 
   const submit = async (/** @type {Event} */ event) => {
@@ -84,7 +85,7 @@ function made(agents, workspaces, first) {
     fill(button, "Starts…");
     try {
       const view = await post("/sessions/agent", {
-        adapter: select.value, ground: await ground(), prompt: prompt.value || undefined, label: label.value || undefined,
+        adapter: select.value, ...(await ground()), prompt: prompt.value || undefined, label: label.value || undefined,
         worktree: worktree.checked ? branch.value || true : undefined, mode, model, sandbox, recover, options: Object.keys(options).length ? options : undefined,
       });
       localStorage.setItem("agent", select.value);
@@ -99,7 +100,7 @@ function made(agents, workspaces, first) {
   const element = /** @type {HTMLFormElement} */ (h("form", { class: "form start", on: { submit } },
     row("agent", "Agent", select, about), row("prompt", "First message", prompt), row("place", "Folder", place), other,
     h("div", { class: "line" }, worktree, h("label", { for: "worktree" }, "in a git worktree of its own"), branch),
-    details, row("label", "Name", label), errors, h("div", { class: "line answer" }, button, h("span", { class: "quiet hint" }, "Ctrl+Enter in the message starts it"))));
+    details, row("label", "Name", label), h("div", { class: "line answer" }, button, h("span", { class: "quiet hint" }, "Ctrl+Enter in the message starts it"), errors)));
   return element;
 }
 
