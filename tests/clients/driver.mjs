@@ -34,7 +34,7 @@ const DO = {
     try {
       return { answer: await new operable.Daemon(url, { token }).request(method, path, { body }) };
     } catch (error) {
-      const { status, code, category, message } = error;
+      const { status = null, code = null, category = null, message } = error;
       return { refused: { status, code, category, message } };
     }
   },

@@ -5,7 +5,10 @@ import json
 import os
 import random
 import sys
+import threading
 import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,8 @@ MORE = [
     b'{"type":"aoi:plan","action":"x"}',
     b'{"type":"aoi:error","category":"io","code":"not_upper","message":"m","retryable":false,"retry_after":"x"}',
     b'{"type":"aoi:progress","done":"x"}',
+    b'{"type":"constructor"}',
+    b'{"type":"__proto__","toString":1}',
     b'{"type":"x","__proto__":1,"constructor":{"a":1,"a":2}}',
     b'{"type":"x","a":1,"b":2,"a":3,"b":4}',
     b'{"type":"x","text":"\\ud83d\\ude00 \\u00e9 \\"\\\\/\\b\\f\\n\\r\\t"}',
@@ -179,6 +184,67 @@ def test_messages_of_a_stream_are_the_same_however_it_is_cut():
         {"event": "message", "id": "", "data": " kept"},
     ]
     assert all(answer == answers[0] for answer in answers)
+
+
+def test_a_line_in_many_pieces_costs_no_more_than_its_text():
+    text = "x" * 2_000_000
+    data = base64.b64encode(f"data: {text}\r\n\r\n".encode()).decode()
+    (answer,) = asked(
+        [{"do": "messages", "data": data, "chunk": 20}]
+    )  # hours, if each looked at all before it
+
+    assert answer["messages"] == [{"event": "message", "id": "", "data": text}]
+
+
+@contextmanager
+def answers(respond):
+    """The address of a server that answers so, and the requests that it got: path, token, body."""
+    requests = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            requests.append((self.path, self.headers.get("Authorization"), body))
+            status, headers = respond(self.path)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(b'{"__proto__":{"polluted":1}}')
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", requests
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_neither_token_nor_message_reach_another_server_than_the_daemon():
+    with (
+        answers(lambda _: (200, {})) as (other, stolen),
+        answers(lambda path: (307, {"Location": f"{other}{path}"})) as (daemon, requests),
+    ):
+        about = {
+            "do": "request",
+            "url": daemon,
+            "token": "secret",
+            "method": "POST",
+            "body": {"text": "private"},
+        }
+        given = asked([{**about, "path": path} for path in ("/x", f"{other}/x", f"//{other[7:]}/x")])
+        found = asked([{**about, "url": other, "path": "/mine"}])
+
+    assert [each["refused"].get("code") for each in given] == ["NOT_FROM_OPERABLE", None, None]
+    assert all("another server" in each["refused"]["message"] for each in given[1:])
+    assert [request[0] for request in requests] == ["/x"]
+    assert [request[0] for request in stolen] == ["/mine"]
+    assert found[0]["answer"] == {"__proto__": {"polluted": 1}}
 
 
 # -- calling tools ----------------------------------------------------------------------------------------------------------

@@ -5,9 +5,11 @@ The compiler and the types of Node come from npm, pinned by package-lock.json; t
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -33,19 +35,26 @@ def built() -> Path:
     digest = _digest([*sources, CLIENT / "tsconfig.json", CLIENT / "package.json"])
     folder = CACHE / f"typescript-client-{digest}"
     if not (folder / "done").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(CLIENT, folder, ignore=shutil.ignore_patterns("node_modules", "dist"))
-        (folder / "node_modules").symlink_to(packages / "node_modules")
+        # In a folder of its own: another process of this run may build it at the same time.
+        place = folder.with_name(f"{folder.name}.{os.getpid()}")
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(CLIENT, place, ignore=shutil.ignore_patterns("node_modules", "dist"))
+        (place / "node_modules").symlink_to(packages / "node_modules")
         done = subprocess.run(
             ["node", "node_modules/typescript/bin/tsc", "--project", "tsconfig.json"],
-            cwd=folder,
+            cwd=place,
             capture_output=True,
             text=True,
             timeout=LIMIT,
             check=False,
         )
         assert done.returncode == 0, done.stdout
-        (folder / "done").touch()
+        (place / "done").touch()
+        if not (folder / "done").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        with suppress(OSError):  # the other one was faster
+            place.rename(folder)
+        shutil.rmtree(place, ignore_errors=True)
     return folder / "dist"
 
 

@@ -60,6 +60,7 @@ export class Daemon {
     const response = await fetch(this.address(path, given.query), {
       method,
       signal,
+      redirect: "manual", // what was said, and the token, are for this daemon alone
       headers: this.headers(given.body === undefined ? {} : { "Content-Type": "application/json" }),
       ...(given.body === undefined ? {} : { body: JSON.stringify(given.body) }),
     });
@@ -117,6 +118,7 @@ export class Daemon {
       const response = await fetch(this.address(path, query), {
         headers: this.headers({ Accept: "text/event-stream", ...given }),
         signal: both,
+        redirect: "manual",
       });
       clearTimeout(slow);
       if (response.status === 204) throw new StreamOver();
@@ -130,6 +132,7 @@ export class Daemon {
 
   private address(path: string, query: Record<string, string | number | undefined> = {}): string {
     const address = new URL(path, this.url);
+    if (address.origin !== new URL(this.url).origin) throw new RangeError("the path leads to another server, which must not get the token");
     for (const [name, value] of Object.entries(query)) if (value !== undefined) address.searchParams.set(name, String(value));
     return address.toString();
   }
@@ -144,16 +147,25 @@ class StreamOver extends Error {}
 /** Server-sent events of a body. A message that is longer than the limit is an error, and a comment is nothing. */
 export async function* messages(body: AsyncIterable<Uint8Array>, limit = MESSAGE_LIMIT): AsyncGenerator<Message> {
   const decoder = new TextDecoder("utf-8");
-  let rest = "";
+  let pieces: string[] = []; // of the line that has no end yet: each chunk is looked at once
+  let kept = 0;
+  let held = ""; // a CR at the end may be the first half of a line end
   let fields: Message = { event: "message", id: "", data: "" };
   let hasData = false;
   let size = 0;
   for await (const chunk of body) {
-    const text = rest + decoder.decode(chunk, { stream: true });
-    // A CR at the end may be the first half of a line end.
-    const lines = text.split(/\r\n|\n|\r(?!$)/);
-    rest = lines.pop() ?? "";
-    if (rest.length > limit) throw new RangeError(`a message is longer than ${limit} characters`);
+    let text = held + decoder.decode(chunk, { stream: true });
+    held = text.endsWith("\r") ? "\r" : "";
+    if (held) text = text.slice(0, -1);
+    const lines = text.split(/\r\n|\n|\r/);
+    pieces.push(lines[0] ?? "");
+    kept += lines[0]?.length ?? 0;
+    if (kept > limit) throw new RangeError(`a message is longer than ${limit} characters`);
+    if (lines.length > 1) {
+      lines[0] = pieces.join("");
+      pieces = [lines.pop() ?? ""];
+      kept = pieces[0]?.length ?? 0;
+    } else lines.length = 0;
     for (const line of lines) {
       if (line === "") {
         if (hasData) yield fields;

@@ -188,7 +188,7 @@ export class Reader {
   }
 
   private accept(type: string, event: JsonObject): void {
-    const next = TRANSITIONS[this.state][KINDS[type] ?? "other"];
+    const next = TRANSITIONS[this.state][(Object.hasOwn(KINDS, type) ? KINDS[type] : undefined) ?? "other"];
     if (next === undefined) throw new Offence(this.hasEnded() ? "OUTPUT_AFTER_SUMMARY" : "SECOND_META");
     this.state = next;
     for (const [code, message] of notesOn(type, event)) this.note(code, message);

@@ -3,7 +3,6 @@
 import difflib
 import json
 import re
-import tomllib
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -12,6 +11,7 @@ from operable.gate.policy.pattern import parse
 from operable.gate.policy.policy_file import tables_from
 from operable.gate.policy.rules import PolicyRule
 from operable.kernel.errors import Fail
+from operable.kernel.toml import parse_toml
 
 Positive = Annotated[int, msgspec.Meta(ge=1)]
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=600)]
@@ -87,7 +87,7 @@ class ProjectFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_
 def decode_toml(data: bytes, path: str, *, own: bool) -> ProjectFile:
     """The content of an `operable.toml`; `own`: the user's. Raises Fail config/SETTINGS_INVALID."""
     try:
-        given = tomllib.loads(data.decode("utf-8"))
+        given = parse_toml(data.decode("utf-8"))
         if unknown := sorted(given.keys() - set(ProjectFile.__struct_fields__)):
             raise ValueError(_unknown(unknown[0]))
         found = msgspec.convert(given, ProjectFile)

@@ -5,12 +5,19 @@ import signal
 import socket
 import ssl
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
 
 from operable.serve.http import app, connection
 from operable.serve.http.access.browser import FAILED_LOGINS
@@ -234,6 +241,31 @@ def test_with_a_certificate_it_speaks_tls_under_its_name(tmp_path):
         assert answer.endswith(b'{"ok":true}')
 
 
+def test_a_certificate_that_cannot_be_used_is_refused_before_a_client_is_told_where_to_connect(tmp_path):
+    certificate, key = make_certificate(tmp_path, "box.example.org")
+    open_key, locked, other = (tmp_path / name for name in ("open.pem", "locked.pem", "other"))
+    open_key.write_bytes(Path(key).read_bytes())
+    open_key.chmod(0o644)
+    private = load_pem_private_key(Path(key).read_bytes(), None)
+    locked.write_bytes(
+        private.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"x"))
+    )
+    locked.chmod(0o600)
+    other.mkdir()
+    foreign, _ = make_certificate(other, "box.example.org")
+    for files, why in (
+        ((certificate, str(tmp_path / "no.pem")), "No such file"),
+        ((certificate, str(open_key)), "others can read"),
+        ((certificate, str(locked)), "it is encrypted"),
+        ((foreign, key), "not a certificate in PEM form that fits"),
+    ):
+        words = ("--listen", "127.0.0.1:0", "--tls-cert", files[0], "--tls-key", files[1])
+        done = operable("serve", *words, env={"OPERABLE_HOME": str(tmp_path / "home")})
+        assert (done.error["code"], done.exit_code) == ("TLS_UNUSABLE", 78)
+        assert why in done.error["message"]
+        assert not any(event["type"] == "daemon_serving" for event in done.events)
+
+
 def make_certificate(folder, name):
     """A certificate that signs itself, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
@@ -249,6 +281,7 @@ def make_certificate(folder, name):
     (folder / "cert.pem").write_bytes(made.public_bytes(Encoding.PEM))
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     (folder / "key.pem").write_bytes(private)
+    (folder / "key.pem").chmod(0o600)
     return str(folder / "cert.pem"), str(folder / "key.pem")
 
 

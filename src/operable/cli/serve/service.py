@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import os
+import ssl
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from types import FrameType
@@ -57,6 +60,8 @@ def serve_daemon(options: ListenOptions, hooks: list[Hook], context: Context) ->
     """One event when it listens; it ends after a signal. Raises Fail conflict/DAEMON_RUNS if this home has one."""
     folder = make_state("serve")
     host, port = _address(options)
+    if options.tls_cert is not None and options.tls_key is not None:
+        _require_certificate(options.tls_cert, options.tls_key)
     lock = DaemonLock(folder)
     if not lock.take():
         raise _runs_already(lock.other())
@@ -119,7 +124,7 @@ def _address(options: ListenOptions) -> tuple[str, int]:
         raise Fail("usage", "INVALID_VALUE", message, target="--listen") from None
     if (options.tls_cert is None) != (options.tls_key is None):
         raise Fail(
-            "usage", "OPTIONS_CONFLICT", "--tls-cert and --tls-key belong together", target="--tls-cert"
+            "usage", "OPTIONS_CONFLICT", "TLS needs both --tls-cert and --tls-key", target="--tls-cert"
         )
     if not address.is_loopback and options.tls_cert is None and not options.insecure:
         raise Fail(
@@ -130,6 +135,36 @@ def _address(options: ListenOptions) -> tuple[str, int]:
             hint="give --tls-cert and --tls-key, or --insecure-listen in a network that you trust",
         )
     return str(address), int(port_text)
+
+
+def _require_certificate(certificate: str, key: str) -> None:
+    """Raises Fail config/TLS_UNUSABLE before it says where clients connect."""
+
+    def ask() -> str:  # the library would ask at the terminal, without a limit
+        raise _unusable("--tls-key", "it is encrypted, and the daemon cannot ask for its passphrase")
+
+    _mode("--tls-cert", certificate)
+    if _mode("--tls-key", key) & (stat.S_IROTH | stat.S_IWOTH):
+        raise _unusable("--tls-key", "others can read or change it", hint="let others not read it: chmod 600")
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, ask)
+    except (OSError, ValueError) as error:
+        why = f"it is not a certificate in PEM form that fits --tls-key ({error})"
+        raise _unusable("--tls-cert", why) from error
+
+
+def _mode(option: str, path: str) -> int:
+    try:
+        with open(path, "rb") as file:
+            return os.fstat(file.fileno()).st_mode
+    except OSError as error:
+        raise _unusable(option, error.strerror or str(error)) from error
+
+
+def _unusable(option: str, why: str, hint: str | None = None) -> Fail:
+    return Fail(
+        "config", "TLS_UNUSABLE", f"the file of {option} cannot be used: {why}", target=option, hint=hint
+    )
 
 
 def make_link(context: Context) -> Iterator[LoginLinkMade]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from typing import TYPE_CHECKING
 
 from operable.kernel.errors import Fail
@@ -34,6 +36,7 @@ Ctrl-C    stops the turn; twice leaves. What you type while a turn runs waits
 A line that ends with \\ goes on in the next one; so does Alt-Enter."""
 # Those that may be said while a turn runs.
 AT_ONCE = ("/help", "/mode", "/output", "/quit", "/exit")
+_PLAIN = re.compile(r"[\w./@+-]+")
 _HEAD = _TAIL = 64 * 1024  # bytes of what a command prints, for the agent
 
 
@@ -116,7 +119,7 @@ class SlashCommands:
         for path in undone.kept:
             self._transcript.say(f"  left as it is, it was changed since: {path}", "yellow")
         if undone.restored:
-            paths = ", ".join(undone.restored)
+            paths = ", ".join(map(in_note, undone.restored))
             self._beside.append(f"[The user has undone the changes of your last turn to: {paths}]")
 
     def _output(self, value: str) -> None:
@@ -165,3 +168,8 @@ class SlashCommands:
             return False
         run.reactor.call_soon_threadsafe(run.child.cancel)
         return True
+
+
+def in_note(path: str) -> str:
+    """A path as the agent reads it in words of the user: a name of a file must not go on as a sentence of theirs."""
+    return path if _PLAIN.fullmatch(path) else json.dumps(path)

@@ -173,9 +173,9 @@ def _decode(data: bytes, *, is_json: bool) -> Mapping[str, Any]:
 
         found = json.loads(data)
     else:
-        import tomllib
+        from operable.kernel.toml import parse_toml
 
-        found = tomllib.loads(data.decode("utf-8"))
+        found = parse_toml(data.decode("utf-8"))
     if not isinstance(found, dict):
         raise ValueError("a policy is one object")  # noqa: TRY004 - of the same kind as a syntax error
     return found

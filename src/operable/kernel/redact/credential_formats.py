@@ -76,12 +76,11 @@ def _has_repeated_names(text: str) -> bool:
 def _toml(text: str) -> "Any":
     if "=" not in text:
         return None
-    from tomllib import TOMLDecodeError
-    from tomllib import loads as load
+    from operable.kernel.toml import parse_toml
 
     try:
-        return load(text.replace("\r\n", "\n"))
-    except (TOMLDecodeError, RecursionError, ValueError):
+        return parse_toml(text.replace("\r\n", "\n"))
+    except ValueError:
         return None
 
 

@@ -121,13 +121,13 @@ def _read() -> tuple[str, dict[str, Any]]:
 
 
 def _decoded(path: str, data: bytes) -> dict[str, Any]:
-    import tomllib
+    from operable.kernel.toml import parse_toml
 
     if len(data) > _LIMIT:
         raise _invalid(path, f"is longer than {_LIMIT} bytes")
     try:
-        return tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
+        return parse_toml(data.decode("utf-8"))
+    except ValueError as problem:
         raise _invalid(path, f"is not TOML: {problem}") from problem
 
 
