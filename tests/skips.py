@@ -13,6 +13,7 @@ KNOWN = (
     "commander cannot be built here",
     "shown in the documentation, not run: ",
     "the table of behaviour drives this row on another day",
+    "no other Python is installed",
 )
 
 

@@ -87,6 +87,7 @@ FOLDERS: dict[str, tuple[str, str, Talk]] = {
     "kimi-code": ("kimi-code", "acp", lambda studio: talk_acp.record(studio, ["kimi", "acp"])),
     "cline": ("cline", "acp", lambda studio: talk_acp.record(studio, ["cline", "--acp"])),
     "hermes": ("hermes", "acp", lambda studio: talk_acp.record(studio, ["hermes", "acp"])),
+    "vibe": ("vibe", "acp", lambda studio: talk_acp.record(studio, ["vibe-acp"], "ask")),
     "claude-code-stream-json": (
         "claude-code",
         "claude-stream-json",

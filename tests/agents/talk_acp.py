@@ -16,9 +16,10 @@ BARE = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False
 class Acp:
     """A client that asks, and answers what it is asked."""
 
-    def __init__(self, wire: Wire, *, allow: bool = True) -> None:
+    def __init__(self, wire: Wire, *, allow: bool = True, mode: str = "") -> None:
         self.wire = wire
         self.allow = allow
+        self.mode = mode
         self.session_id = ""
         self._number = 0
         self._finished: dict[str, Any] = {}
@@ -76,6 +77,8 @@ class Acp:
         self.initialize(capabilities)
         new = self.request("session/new", {"cwd": str(cwd), "mcpServers": []})
         self.session_id = new["result"]["sessionId"]
+        if self.mode:
+            self.request("session/set_mode", {"sessionId": self.session_id, "modeId": self.mode})
 
     def initialize(self, capabilities: Any = None) -> None:
         self.request(
@@ -110,51 +113,52 @@ def _is_text(message: Any) -> bool:
     return bool(update.get("sessionUpdate") == "agent_message_chunk" and update["content"].get("text"))
 
 
-def record(studio: "Studio", argv: list[str]) -> None:
+def record(studio: "Studio", argv: list[str], mode: str = "") -> None:
+    """`mode`: in which it asks, where it does not begin in one."""
     from tests.agents.record import script
 
     with studio.take("two-turns", argv) as wire:
-        acp = Acp(wire)
+        acp = Acp(wire, mode=mode)
         acp.open(studio.work)
         acp.prompt(
             script([{"think": "Let me think.", "chunks": 2}, {"say": "Hello there, world.", "chunks": 4}])
         )
         acp.prompt(script([{"say": "And again."}]))
     with studio.take("write-allowed", argv) as wire:
-        acp = Acp(wire)
+        acp = Acp(wire, mode=mode)
         acp.open(studio.work)
         acp.prompt(studio.write("allowed.txt", "Written."))
         session_id = acp.session_id
     with studio.take("write-denied", argv) as wire:
-        acp = Acp(wire, allow=False)
+        acp = Acp(wire, allow=False, mode=mode)
         acp.open(studio.work)
         acp.prompt(studio.write("denied.txt", "I was told no."))
     with studio.take("shell-allowed", argv) as wire:
-        acp = Acp(wire)
+        acp = Acp(wire, mode=mode)
         acp.open(studio.work)
         call = {"call": "shell", "args": {"command": f"echo made > {studio.work}/shell.txt"}}
         acp.prompt(script([call], [{"say": "Ran."}]))
     with studio.take("cancelled", argv) as wire:
-        acp = Acp(wire)
+        acp = Acp(wire, mode=mode)
         acp.open(studio.work)
         acp.prompt_and_cancel(
             script([{"say": "On and on and on. ", "chunks": 3, "delay": 0.05}, {"hang": True}])
         )
         acp.prompt(script([{"say": "Still here."}]))
     with studio.take("loaded", argv) as wire:
-        acp = Acp(wire)
+        acp = Acp(wire, mode=mode)
         acp.initialize()
         acp.session_id = session_id
         acp.request("session/load", {"sessionId": session_id, "cwd": str(studio.work), "mcpServers": []})
         acp.prompt(script([{"say": "I remember."}]))
     with studio.take("model-error", argv) as wire:
-        acp = Acp(wire)
+        acp = Acp(wire, mode=mode)
         acp.open(studio.work)
         acp.prompt(script([{"status": 400, "message": "scripted bad request"}]))
         acp.prompt(script([{"say": "Better now."}]))
     if studio.agent == "goose":
         with studio.take("client-methods", argv) as wire:
-            acp = Acp(wire)
+            acp = Acp(wire, mode=mode)
             acp.open(studio.work, FS)
             acp.prompt(studio.write("by-client.txt", "Written."))
             call = {"call": "shell", "args": {"command": "echo by the host"}}
@@ -162,7 +166,7 @@ def record(studio: "Studio", argv: list[str]) -> None:
     if studio.agent == "opencode":
         # It asks about the folder outside of the workspace first, and about the file then.
         with studio.take("outside-allowed", argv) as wire:
-            acp = Acp(wire)
+            acp = Acp(wire, mode=mode)
             acp.open(studio.work)
             call = {
                 "call": "write",

@@ -6,7 +6,9 @@ import json
 import os
 import pwd
 import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -52,12 +54,13 @@ def test_npm_installs_globally_only_when_the_manifest_says_so(tmp_path):
     assert (asking, where) == (["prefix", "--global"], "/usr/global/bin")
 
 
-def wheel(folder):
-    """The smallest wheel that has a program."""
+def wheel(folder, needs=""):
+    """The smallest wheel that has a program; `needs`: a Python."""
     info = "an_agent-1.4.0.dist-info"
     files = {
         "an_agent.py": "def main():\n    print('agent 1.4.0')\n",
-        f"{info}/METADATA": "Metadata-Version: 2.1\nName: an-agent\nVersion: 1.4.0\n",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: an-agent\nVersion: 1.4.0\n"
+        + (f"Requires-Python: {needs}\n" if needs else ""),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": "[console_scripts]\nagent = an_agent:main\n",
     }
@@ -87,6 +90,51 @@ def test_pip_that_cannot_install_says_why(tmp_path, monkeypatch):
     with pytest.raises(MethodFailed) as caught:
         run(job(tmp_path, "pip", real=True, package="no-such-package-anywhere"))
     assert "no-such-package-anywhere" in str(caught.value)
+
+
+def other_pythons():
+    """(minor version, path) of the Pythons of this machine that are not the one of the tests, and work."""
+    folders = [
+        *os.get_exec_path(),
+        *map(str, (Path(os.path.expanduser("~root")) / ".pyenv/versions").glob("*/bin")),
+    ]
+    for minor in range(8, 30):
+        for folder in folders:
+            path = f"{folder}/python3.{minor}"
+            check = [path, "-c", "import venv, ensurepip"]
+            if minor != sys.version_info.minor and os.path.exists(path):
+                if subprocess.run(check, capture_output=True, timeout=200, check=False).returncode == 0:
+                    yield minor, path
+                    break
+
+
+@pytest.mark.timeout(300)
+def test_pip_takes_another_python_where_the_package_needs_one(tmp_path, monkeypatch):
+    others = list(other_pythons())
+    if not others:
+        pytest.skip("no other Python is installed")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    minor, path = others[-1]
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / f"python3.{minor}").symlink_to(path)
+    # A name without a working program behind it is passed over, as a shim of pyenv is.
+    (tmp_path / "shims").mkdir()
+    (tmp_path / "shims" / f"python3.{minor}").write_text("#!/bin/sh\nexit 127\n")
+    (tmp_path / "shims" / f"python3.{minor}").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}/shims:{tmp_path}/bin:{os.environ['PATH']}")
+
+    (where,) = run(job(tmp_path, "pip", real=True, package=str(wheel(tmp_path, f"==3.{minor}.*"))))
+
+    assert says(f"{where}/agent") == "agent 1.4.0"
+    assert os.path.exists(f"{where}/python3.{minor}")
+
+
+@pytest.mark.timeout(300)
+def test_pip_says_which_python_to_install_where_none_fits(tmp_path, monkeypatch):
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(MethodFailed, match=r"needs Python >=3\.39; this is 3\.") as caught:
+        run(job(tmp_path, "pip", real=True, package=str(wheel(tmp_path, ">=3.39"))))
+    assert "`python3.39` is on the PATH" in str(caught.value)
 
 
 @pytest.mark.needs("go")
