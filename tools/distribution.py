@@ -32,6 +32,7 @@ DATA = (
     "operable/wrap/wrappers/git/CLI.md",
     "operable/wrap/wrappers/git/history.py",
     "operable/app/template/APP.md.in",
+    "operable/cli/starter/client.py.in",
     "operable/cli/starter/template/NAME.py.in",
     "operable/flow/skills/manifest-authoring/SKILL.md",
     "operable/examples/outline/cli.py",
