@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -193,7 +194,7 @@ from operable.tool import supervision
 tool = Tool('cycles', version='1', schema_name='e')
 @tool.command()
 def begin():
-    yield {'type': 'seen', 'collecting': gc.isenabled()}
+    yield {'type': 'seen', 'collecting': gc.isenabled(), 'youngest': gc.get_threshold()[0]}
 @tool.command()
 def wait(seconds: int):
     until = time.monotonic() + seconds
@@ -205,10 +206,14 @@ def wait(seconds: int):
 
 def collecting(folder: Path, source: str, *words: str) -> bool:
     """Whether cyclic garbage is looked for at the end of a command."""
+    (event,) = run_cycles(folder, source, *words)
+    return bool(event["collecting"])
+
+
+def run_cycles(folder: Path, source: str, *words: str) -> list[dict[str, Any]]:
     tool = folder / "cycles.py"
     tool.write_text(f"{COLLECTING}{source}\ntool.main()\n")
-    (event,) = run(*words, tool=tool).results
-    return bool(event["collecting"])
+    return run(*words, tool=tool).results
 
 
 def test_cyclic_garbage_is_not_looked_for_while_a_command_starts(tmp_path):
@@ -222,6 +227,13 @@ def test_cyclic_garbage_is_looked_for_in_a_command_that_goes_on(tmp_path):
 
 def test_an_author_who_switched_the_collector_off_keeps_it_off(tmp_path):
     assert not collecting(tmp_path, "gc.disable()", "wait", "1")
+
+
+@pytest.mark.parametrize(("source", "youngest"), [("", 10_000), ("gc.set_threshold(50)", 50)])
+def test_the_collector_looks_less_often_unless_the_author_said_how_often(tmp_path, source, youngest):
+    (event,) = run_cycles(tmp_path, source, "begin")
+
+    assert event["youngest"] == youngest
 
 
 def test_a_signal_that_does_not_wake_the_main_thread_stops_the_command_all_the_same(tmp_path):

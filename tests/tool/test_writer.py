@@ -77,6 +77,27 @@ def test_at_high_rate_output_is_written_in_large_blocks(monkeypatch, pipe_emitte
     assert len(sizes) < 3 * sum(sizes) / writer.BLOCK
 
 
+@pytest.mark.parametrize("lines", [1, 97])
+def test_no_block_is_larger_than_a_pipe(monkeypatch, pipe_emitter, lines):
+    """One that is makes the writer sleep in the kernel until the reader has taken the first part."""
+    emitter, received = pipe_emitter
+    offered: list[int] = []
+    real = os.write
+
+    def watched(descriptor: int, data: bytes) -> int:
+        offered.append(len(data))
+        return real(descriptor, data)
+
+    monkeypatch.setattr("os.write", watched)
+    pieces = [b"\n".join([b"%0199d" % number] * lines) for number in range(200_000 // lines // 10)]
+    for piece in pieces:
+        emitter.batch(piece, lines)
+    emitter.end()
+    assert received() == b"".join(piece + b"\n" for piece in pieces)
+    assert emitter.results() == lines * len(pieces)
+    assert max(offered) <= 65_536
+
+
 @pytest.fixture
 def pipe_emitter():
     """An emitter on a pipe that a thread empties; and a function that closes it and gives what came."""

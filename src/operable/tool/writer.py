@@ -2,7 +2,7 @@
 
 A sink receives everything in order and decides only how it looks: `MachineSink` here, `human.mode` for people.
 
-Theory of operation. Lines are collected and written as a block when 64 KiB are there. A line that finds the buffer
+Theory of operation. Lines are collected and written as a block when 60 KiB are there. A line that finds the buffer
 empty after a quiet moment is written at once; one that comes in a burst waits for company, but at most `LATEST`
 seconds, because the supervisor's thread then writes the block. So a slow stream has no delay, a fast one no system
 call per line, and neither needs a timer per event.
@@ -48,7 +48,9 @@ if TYPE_CHECKING:
         def close(self) -> None: ...
 
 
-BLOCK = 65_536  # the size of a Linux pipe: a larger write would only wait for the reader in the kernel
+# With its last line a block still fits into a Linux pipe (64 KiB). What does not fit makes the writer wait in the kernel:
+# the reader and it wake each other twice for every block.
+BLOCK = 61_440
 LATEST = 0.02  # a consumer is promised an event within 50 ms; half of that is left for a busy machine
 _PIPE_BUF = 4096  # what a pipe takes as one piece (select.PIPE_BUF on Linux)
 
@@ -95,6 +97,8 @@ class Emitter:
     def line(self, data: bytes) -> None:
         """Add one line (without its newline). `CommandRun` has this written out in its hot loop."""
         lines = self.lines
+        if lines and self._size + len(data) > BLOCK:
+            self.flush()
         lines.append(data)
         self._size = len(data) if len(lines) == 1 else self._size + len(data)
         if self._size >= BLOCK:

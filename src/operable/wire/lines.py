@@ -152,29 +152,29 @@ class SkippingSplitter:
 
 
 class BlockSplitter:
-    """Feed it chunks, get blocks of complete lines with their LF. `error` is set if a line is too long."""
+    """Feed it chunks, get blocks of complete lines with their LF. `too_long` is set if a line is too long."""
 
     def __init__(self, limit: int = LINE_LIMIT) -> None:
         self.limit = limit
-        self.error: LineTooLong | None = None
-        """The line that was too long; nothing of it is kept."""
-        self._pieces: list[bytes] = []
+        self.too_long = False
+        """Nothing is kept of that line. Which one it is has to be counted by a caller who wants to know."""
+        self._pieces: list[bytes | memoryview] = []
         self._kept = 0
-        self._lines = 0
 
     def feed(self, chunk: bytes) -> bytes:
         """Everything up to the last LF of this chunk, b"" if it has none."""
         end = chunk.rfind(b"\n") + 1
         block = b""
-        if end:
-            self._pieces.append(chunk[:end])
+        if end and self._kept:
+            self._pieces.append(memoryview(chunk)[:end])
             block = self.eof()
-            self._lines += block.count(b"\n")
+        elif end:
+            block = chunk[:end]
         self._kept += len(chunk) - end
-        if self._kept > self.limit and self.error is None:
-            self.error = LineTooLong(self._lines + 1, self.limit)
+        if self._kept > self.limit:
+            self.too_long = True
             self._pieces = []
-        elif self._kept and self.error is None:
+        elif self._kept and not self.too_long:
             self._pieces.append(chunk[end:])
         return block
 

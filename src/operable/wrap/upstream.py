@@ -137,7 +137,7 @@ class Upstream(WrappedCall):
         for chunk in self.chunks():
             if block := splitter.feed(chunk):
                 yield block
-            if splitter.error is not None:
+            if splitter.too_long:
                 raise self.too_long(limit)
         if rest := splitter.eof():
             yield rest

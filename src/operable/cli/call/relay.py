@@ -196,12 +196,12 @@ class _Lines:
             return b""
         data = self._splitter.feed(chunk) if chunk else self._splitter.eof() + b"\n"
         if not data:
-            self._over = self._splitter.error is not None
+            self._over = self._splitter.too_long
             return b""
         if data.count(b"\n") != count:
             self._over = True
             data = b"".join(line + b"\n" for line in split_lines(data)[0][:count])
-        self._over = self._over or self._splitter.error is not None
+        self._over = self._over or self._splitter.too_long
         return (
             data.replace(b"\r\n", b"\n") if b"\r" in data else data
         )  # one byte is found ten times as fast as two
