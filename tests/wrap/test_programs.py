@@ -4,6 +4,7 @@ import os
 import sqlite3
 import subprocess
 import threading
+from base64 import b64decode
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -318,6 +319,25 @@ def test_ls_pages_by_name_and_hides_what_begins_with_a_dot(tmp_path):
         ("c", "file", None),
         ("link", "symlink", "nowhere"),
     ]
+
+
+@pytest.mark.parametrize("bounds", [[], ["--limit", "20000"]])
+def test_ls_sorts_by_the_bytes_of_names_whatever_they_are(tmp_path, bounds):
+    """In the order of the characters, the last of these would stand before the one before it."""
+    names = [b"Z", b"a", "é".encode(), b"\xe9", "\ue000".encode(), b"\xff"]
+    for name in reversed(names):
+        os.close(os.open(os.path.join(os.fsencode(tmp_path), name), os.O_CREAT))
+    os.symlink(b"\xfe", os.path.join(os.fsencode(tmp_path), b"\xff\xff"))
+
+    done = wrap("ls", str(tmp_path), *bounds)
+
+    shown = [
+        b64decode(event["name_b64"]) if "name_b64" in event else event["name"].encode()
+        for event in done.results
+    ]
+    assert shown == [*names, b"\xff\xff"]
+    assert b64decode(done.results[-1]["target_b64"]) == b"\xfe"
+    assert list(done.results[-1])[:5] == ["type", "name", "name_b64", "path", "path_b64"]
 
 
 def test_find_pages_through_a_folder_that_is_read_more_than_once(tmp_path):

@@ -30,6 +30,8 @@ _KINDS = {
     0o060000: "block_device",
     0o020000: "char_device",
 }
+_UNKNOWN = dict.fromkeys(("size", "mode", "uid", "gid", "links", "inode", "modified_ns"))
+_modes: dict[int, tuple[str, str]] = {}
 
 
 def put(event: dict[str, Any], name: str, raw: bytes) -> None:
@@ -57,35 +59,57 @@ def base64(raw: bytes) -> str:
     return b2a_base64(raw, newline=False).decode("ascii")
 
 
-def described(entry: Any, *, brief: bool) -> dict[str, Any]:
-    """An entry of scandir. What cannot be asked for (it is gone by now, it may not be seen) is null."""
-    event: dict[str, Any] = {"type": "entry"}
-    put_path(event, "name", entry.name)
-    put_path(event, "path", entry.path)
+def described(entry: Any, path: str, *, brief: bool, folder: int | None = None) -> dict[str, Any]:
+    """An entry of scandir. What cannot be asked for (it is gone by now, it may not be seen) is null.
+
+    `folder`: the descriptor of its directory, if scandir was given that.
+    """
     try:
         status = None if brief else entry.stat(follow_symlinks=False)
     except OSError:
         status = None
     if status is None:
-        event["kind"] = _kind(entry)
-        event["size"] = event["mode"] = event["uid"] = event["gid"] = None
-        event["links"] = event["inode"] = event["modified_ns"] = None
-        return event
+        return _reported({"type": "entry", "name": entry.name, "path": path, "kind": _kind(entry)} | _UNKNOWN)
     mode = status.st_mode
-    event["kind"] = _KINDS.get(mode & _TYPE, "unknown")
-    event["size"] = status.st_size
-    event["mode"] = f"{mode & 0o7777:04o}"
-    event["uid"] = status.st_uid
-    event["gid"] = status.st_gid
-    event["links"] = status.st_nlink
-    event["inode"] = status.st_ino
-    event["modified_ns"] = status.st_mtime_ns
-    if mode & _TYPE == _LINK:
+    kind, permissions = _modes.get(mode) or _understood(mode)
+    event = {
+        "type": "entry",
+        "name": entry.name,
+        "path": path,
+        "kind": kind,
+        "size": status.st_size,
+        "mode": permissions,
+        "uid": status.st_uid,
+        "gid": status.st_gid,
+        "links": status.st_nlink,
+        "inode": status.st_ino,
+        "modified_ns": status.st_mtime_ns,
+    }
+    if not path.isascii():  # nor is the name, which it ends with
+        event = _reported(event)
+    if kind == "symlink":
         try:
-            put_path(event, "target", os.readlink(entry.path))
+            target = os.readlink(path) if folder is None else os.readlink(entry.name, dir_fd=folder)
         except OSError:
             return event  # gone meanwhile
+        put_path(event, "target", target)
     return event
+
+
+def _understood(mode: int) -> tuple[str, str]:
+    """What `st_mode` says: the kind and the permissions. A directory has few different ones: they are kept."""
+    _modes[mode] = _KINDS.get(mode & _TYPE, "unknown"), f"{mode & 0o7777:04o}"
+    return _modes[mode]
+
+
+def _reported(event: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in event.items():
+        if isinstance(value, str):
+            put_path(found, name, value)
+        else:
+            found[name] = value
+    return found
 
 
 def _kind(entry: Any) -> str:

@@ -35,7 +35,7 @@ def files(upstream: Upstream) -> Iterator[Any]:
             yield Warn(fail.code, fail.message, target=fail.target)
             continue
         entry, depth = found
-        event = described(entry, brief=False)
+        event = described(entry, entry.path, brief=False)
         event["depth"] = depth
         if wanted(entry, event):
             rows.append(event)

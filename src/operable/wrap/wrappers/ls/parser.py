@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
+from operator import attrgetter
 
 from operable.wrap.fields import as_fail, described
 
@@ -21,31 +23,45 @@ _BATCH = 256
 
 def entries(upstream: Upstream) -> Iterator[Any]:
     inputs = upstream.inputs
-    path, everything, brief = inputs["path"], inputs["all"], inputs["names_only"]
+    path, brief = inputs["path"], inputs["names_only"]
+    prefix = os.path.join(path, "")
     try:
-        with os.scandir(path) as found:
-            shown = (each for each in found if everything or not each.name.startswith("."))
-            rows = []
-            for each in shown if inputs["unsorted"] else _sorted(shown, upstream):
-                rows.append(described(each, brief=brief))
-                if len(rows) == _BATCH:
-                    yield rows
-                    rows = []
-            if rows:
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as problem:
+        raise as_fail(problem, path) from problem
+    try:
+        # By its descriptor: the kernel does not look up the path again for every entry.
+        with os.scandir(folder) as found:
+            shown: Iterator[Any] = found if inputs["all"] else (each for each in found if each.name[0] != ".")
+            flow: Iterator[Any] = shown if inputs["unsorted"] else _sorted(shown, upstream)
+            while rows := [
+                described(each, prefix + each.name, brief=brief, folder=folder)
+                for each in islice(flow, _BATCH)
+            ]:
                 yield rows
     except OSError as problem:
         raise as_fail(problem, path) from problem
+    finally:
+        os.close(folder)
 
 
-def _sorted(found: Iterator[Any], upstream: Upstream) -> list[Any]:
+def _sorted(found: Iterator[Any], upstream: Upstream) -> Iterator[Any]:
     """By the bytes of the names: an order that no locale changes, and a cursor can go on in."""
     after = _position(upstream.after)
     behind = found if after is None else (each for each in found if os.fsencode(each.name) > after)
     if upstream.fetch is not None and upstream.fetch <= _FEW:
         from heapq import nsmallest
 
-        return nsmallest(upstream.fetch, behind, key=_key)
-    return sorted(behind, key=_key)
+        yield from nsmallest(upstream.fetch, behind, key=_key)
+        return
+    entries = list(behind)
+    try:
+        "".join([each.name for each in entries]).encode()
+        entries.sort(key=attrgetter("name"), reverse=True)  # UTF-8 has the order of the characters
+    except UnicodeEncodeError:
+        entries.sort(key=_key, reverse=True)
+    while entries:  # an entry, and what it keeps of stat, is freed with its row
+        yield entries.pop()
 
 
 def _key(entry: Any) -> bytes:

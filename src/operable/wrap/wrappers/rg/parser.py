@@ -105,17 +105,19 @@ def _rows(messages: list[Any], upstream: Upstream, binary: list[_Ended]) -> list
         if kind is _Match or kind is _Context:
             data = message.data
             event = {
-                "type": "match" if kind is _Match else "context",
+                "type": "match",
                 "path": data.path.text,
                 "line_number": data.line_number,
                 "absolute_offset": data.absolute_offset,
                 "text": data.lines.text,
             }
             if kind is _Match:
-                event["submatches"] = [
-                    {"start": found.start, "end": found.end, "text": found.match.text or _lossy(found.match)}
-                    for found in data.submatches
-                ]
+                event["submatches"] = submatches = []
+                for one in data.submatches:  # a comprehension would be one more call for each row
+                    text = one.match.text or _lossy(one.match)
+                    submatches.append({"start": one.start, "end": one.end, "text": text})
+            else:
+                event["type"] = "context"
             if data.path.text is None:
                 event["path"], event["path_b64"] = _lossy(data.path), data.path.bytes
             if data.lines.text is None:
