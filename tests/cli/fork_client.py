@@ -3,9 +3,10 @@
     fork_client.py ADDRESS VARIABLES PROGRAM MODULE WORD...
 
 ADDRESS is that of the server's gate, in the abstract namespace; VARIABLES is JSON: the beginnings of the names that an
-interpreter looks at when it starts, and what the server has of them. It passes on SIGTERM and SIGINT, and ends with the status
-of the fork. Where a fork could not be what is asked for (other variables, no server in this network), it becomes PROGRAM
-itself. Made into a script by `tests.cli.forks.stand_in`.
+interpreter looks at when it starts, what the server has of them, and its namespace of users. It passes on SIGTERM and SIGINT,
+and ends with the status of the fork. The fork sees the mounts that this process sees. Where a fork could not be what is asked
+for (other variables, no server in this network, other users), it becomes PROGRAM itself. Made into a script by
+`tests.cli.forks.stand_in`.
 """
 
 import json
@@ -18,11 +19,13 @@ _PASSED_ON = (signal.SIGTERM, signal.SIGINT)
 
 
 def main(address: str, variables: str, argv0: str, module: str, *words: str) -> int:
-    prefixes, wanted = json.loads(variables)
+    prefixes, wanted, users = json.loads(variables)
     door = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         if {name: value for name, value in given().items() if name.startswith(tuple(prefixes))} != wanted:
             raise ConnectionRefusedError
+        if os.readlink("/proc/self/ns/user") != users:
+            raise ConnectionRefusedError  # its mounts are those of other users
         door.connect("\0" + address)
     except ConnectionRefusedError:
         os.execv(argv0, [argv0, *words])
@@ -37,8 +40,9 @@ def main(address: str, variables: str, argv0: str, module: str, *words: str) -> 
         "cwd": os.getcwd(),
         "umask": umask,
     }
-    with door:
-        socket.send_fds(door, [json.dumps(request).encode("utf-8", "surrogatepass")], [0, 1, 2, writing])
+    with door, open("/proc/self/ns/mnt", "rb") as mounts:
+        text = json.dumps(request).encode("utf-8", "surrogatepass")
+        socket.send_fds(door, [text], [0, 1, 2, writing, mounts.fileno()])
     for descriptor in (0, 1, 2, writing):
         os.close(descriptor)
     with os.fdopen(reading) as report:

@@ -43,7 +43,13 @@ class Program(NamedTuple):
     prepared: Prepared
 
 
-_PARTS = ("cli", "flow", "host", "run", "wire", "proc", "manifest", "app", "kernel", "tool", "state")
+_PARTS = ("cli", "flow", "host", "run", "wire", "proc", "manifest", "app", "kernel", "tool", "state", "wrap")
+# What the commands import of others when they need it: a call in five needs one of them, for 10 to 50 ms.
+_OTHERS = (
+    *("_sha256", "encodings.ascii", "encodings.utf_16_be", "sysconfig", "zoneinfo"),
+    *("cronsim", "jsonschema_rs", "psycopg", "regress", "ruamel.yaml", "semantic_version"),
+    "cryptography.hazmat.primitives.serialization",
+)
 COMMANDS = Prepared(tuple(f"operable.{part}" for part in _PARTS))
 OPERABLE = Program("operable.cli", COMMANDS)
 AGENTCLI = Program("operable.cli.agentcli", COMMANDS)
@@ -113,7 +119,7 @@ class _Server:
             self.address = gate.getsockname()[1:].decode("ascii")
             numbers = [theirs.fileno(), gate.fileno()]
             self.process = subprocess.Popen(
-                [sys.executable, str(_SERVER), *map(str, numbers), *prepared.packages],
+                [sys.executable, str(_SERVER), *map(str, numbers), ",".join(_OTHERS), *prepared.packages],
                 pass_fds=numbers,
                 env=_environment(prepared),
                 # Pipes, as the calls have them: what its streams lead to is looked at when an interpreter starts.
@@ -169,7 +175,8 @@ def _stand_in(process: int, argv0: str, program: Program) -> Path:
     atexit.register(folder.cleanup)
     path = Path(folder.name, os.path.basename(argv0))
     wanted = program.prepared.at_start
-    variables = json.dumps([_AT_START, at_start(os.environ) if wanted is None else dict(wanted)])
+    started = at_start(os.environ) if wanted is None else dict(wanted)
+    variables = json.dumps([_AT_START, started, os.readlink("/proc/self/ns/user")])
     address = server(process, program.prepared).address
     words = shlex.join([str(_CLIENT), address, variables, argv0, program.module])
     path.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -IS {words} "$@"\n')

@@ -193,6 +193,19 @@ def test_a_stand_in_is_a_fork_and_not_the_program_also_without_a_locale(tmp_path
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+def test_a_stand_in_sees_the_mounts_of_the_process_that_it_stands_for(tmp_path):
+    place = tmp_path / "place"
+    place.mkdir()
+    # Only root can be sure of a fork: others have mounts of their own as other users, where it is the program itself.
+    program, users = (PROGRAM, ["--map-root-user"]) if os.geteuid() else ("/nonexistent/operable", [])
+    script = 'mount -t tmpfs tests "$1" && "$2" init tool notes --to "$1" >&2; ls "$1"'
+    stand_in = forks.stand_in(program, forks.OPERABLE)
+
+    done = real(["unshare", "--mount", *users, "sh", "-c", script, "sh", place, stand_in], timeout=LIMIT)
+
+    assert (done.stdout, os.listdir(place)) == (b"notes\n", []), done.stderr
+
+
 def test_a_stand_in_passes_on_the_signal_that_ends_it(tmp_path):
     gate = tmp_path / "gate"
     os.mkfifo(gate)

@@ -41,14 +41,21 @@ def with_disk(
     after: list[list[str]],
     **options: Any,
 ) -> dict[str, Any]:
-    """The outcome of the command, and of what was asked before it and after the repair: [status, stdout, stderr] each."""
+    """The outcome of the command, and of what was asked before it and after the repair: [status, stdout, stderr] each.
+
+    Commands of ours run as forks (`tests.cli.forks`): a test asks for a dozen, and none of them is about the start.
+    """
+    from tests.cli import forks  # not for the process that runs this file
+    from tests.cli.drive import PROGRAM
+
     disk.mkdir(exist_ok=True)
+    names = {PROGRAM: forks.stand_in(PROGRAM, forks.OPERABLE)}
     spec = {
         "disk": str(disk),
         "condition": condition,
-        "before": before,
-        "command": command,
-        "after": after,
+        "before": [[names.get(words[0], words[0]), *words[1:]] for words in before],
+        "command": [names.get(command[0], command[0]), *command[1:]],
+        "after": [[names.get(words[0], words[0]), *words[1:]] for words in after],
         **options,
     }
     privately = [

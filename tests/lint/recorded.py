@@ -85,10 +85,14 @@ def digest(folder: Path, options: LintOptions) -> str:
 
 @dataclass(frozen=True)
 class Keeper:
-    """Lints tools: from their recordings in a folder where those are enough, else live. `renewing` runs and records all."""
+    """Lints tools: from their recordings in a folder where those are enough, else live. `renewing` runs and records all.
+
+    `stale` gets the name of a tool that was run because its recording does not fit.
+    """
 
     folder: Path
     renewing: bool
+    stale: Callable[[str], None] = lambda _: None
 
     def lint(
         self,
@@ -110,6 +114,8 @@ class Keeper:
             replayed = _replayed(recording, program, options)
         if replayed is not None and not self.renewing:
             return replayed
+        if not (live or self.renewing):
+            self.stale(name)
         build()
         job = LintJob(str(program), options, Recorder)
         list(job.run())

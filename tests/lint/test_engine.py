@@ -13,6 +13,7 @@ import pytest
 from operable.kernel.errors import Fail
 from operable.lint.engine import LintOptions, lint
 from operable.run.validator import Validator
+from tests.tool.drive import LIMIT
 from tests.zoo.breeding import Mutation, breed
 
 BIN = Path(sys.executable).parent
@@ -26,7 +27,7 @@ pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
 def aoi_lint(*words: str, program: str = "aoi-lint") -> subprocess.CompletedProcess[bytes]:
     first = [str(BIN / program), *(["lint"] if program == "operable" else [])]
     env = os.environ | {"PATH": f"{BIN}:{os.environ['PATH']}"}
-    return subprocess.run([*first, *words], capture_output=True, timeout=60, check=False, env=env)
+    return subprocess.run([*first, *words], capture_output=True, timeout=LIMIT, check=False, env=env)
 
 
 def events(done: subprocess.CompletedProcess[bytes]) -> list[dict[str, Any]]:
@@ -275,7 +276,7 @@ def test_the_pytest_fixture_fails_with_what_was_found(tmp_path: Path):
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=LIMIT * 2,
         check=False,
     )
 

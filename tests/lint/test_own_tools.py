@@ -70,10 +70,15 @@ def test_our_own_linter_passes_everything_that_applies():
 
 
 @pytest.mark.parametrize("language", TOOLS)
-def test_a_reference_tool_passes_everything_that_applies(language, pytestconfig):
+def test_a_reference_tool_passes_everything_that_applies(language, pytestconfig, record_property):
     tool = ready(language)
     program = Path(tool.argv[-1])  # the script or the binary; each names its interpreter itself
-    keeper = Keeper(RECORDINGS, renewing=pytestconfig.getoption("--live"))
+    again = "./dev test --live tests/lint/test_own_tools.py -k reference_tool"
+    keeper = Keeper(
+        RECORDINGS,
+        renewing=pytestconfig.getoption("--live"),
+        stale=lambda name: record_property(renewal.PROPERTY, f"reference tool {name}: {again}"),
+    )
     options = LintOptions(profile=str(tool.folder / "aoi-lint.toml"))
 
     report = keeper.lint(tool.name, program, options, sources=tool.folder, live=language == LIVE)

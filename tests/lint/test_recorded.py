@@ -6,7 +6,7 @@ import pytest
 
 from operable.lint.engine import LintJob, LintOptions
 from operable.lint.evidence import Invocation, Observation
-from tests.lint.recorded import Answer, Recorded, Recorder, Recording, Step, Unrecorded, digest
+from tests.lint.recorded import Answer, Keeper, Recorded, Recorder, Recording, Step, Unrecorded, digest
 from tests.zoo.breeding import breed
 
 pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(600)]
@@ -36,6 +36,20 @@ def test_a_recording_gives_the_verdicts_of_the_live_tool_and_runs_nothing(tmp_pa
     assert again.report.findings == live.report.findings
     assert {finding.result for finding in live.report.findings} == {"pass", "not_applicable"}
     assert (live.report.runs > 5, again.report.runs) == (True, 0)
+
+
+def test_a_tool_that_is_run_because_its_recording_does_not_fit_is_named(tmp_path: Path):
+    program = breed("python", tmp_path / "tool")
+    named: list[str] = []
+    Keeper(tmp_path / "kept", renewing=True, stale=named.append).lint("notes", program, OPTIONS)
+    keeper = Keeper(tmp_path / "kept", renewing=False, stale=named.append)
+    keeper.lint("notes", program, OPTIONS)
+    assert named == []
+    program.write_text(program.read_text() + "\n")
+
+    assert keeper.lint("notes", program, OPTIONS).runs > 5
+
+    assert named == ["notes"]
 
 
 def test_what_was_never_asked_is_not_made_up():

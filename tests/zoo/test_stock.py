@@ -1,10 +1,12 @@
 """Tools with stock parsers: they pass, and what the parsers say by themselves is one piece of advice."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from operable.lint.engine import LintOptions
+from tests import renewal
 from tests.lint.recorded import Keeper
 from tests.zoo.stock import BUILDERS, stock
 
@@ -13,8 +15,12 @@ pytestmark = [pytest.mark.needs("bwrap"), pytest.mark.timeout(900)]
 
 
 @pytest.fixture
-def keeper(pytestconfig: pytest.Config) -> Keeper:
-    return Keeper(RECORDINGS, renewing=pytestconfig.getoption("--live"))
+def keeper(pytestconfig: pytest.Config, record_property: Callable[[str, object], None]) -> Keeper:
+    return Keeper(
+        RECORDINGS,
+        renewing=pytestconfig.getoption("--live"),
+        stale=lambda name: record_property(renewal.PROPERTY, f"tool {name}: ./dev test --live tests/zoo"),
+    )
 
 
 @pytest.mark.parametrize("parser", sorted(BUILDERS))

@@ -6,11 +6,13 @@ tool per check and one conforming tool are run in every run. So is a tool whose 
 what a check asks for. `./dev test --live tests/zoo` runs all of them, compares with what was recorded, and records anew.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from operable.lint.engine import LintOptions, checks
+from tests import renewal
 from tests.lint.recorded import Keeper
 from tests.requirement import requirement
 from tests.zoo.breeding import BASES, Mutation, breed, mutations, variants
@@ -26,8 +28,12 @@ pytestmark = [
 
 
 @pytest.fixture
-def keeper(pytestconfig: pytest.Config) -> Keeper:
-    return Keeper(RECORDINGS, renewing=pytestconfig.getoption("--live"))
+def keeper(pytestconfig: pytest.Config, record_property: Callable[[str, object], None]) -> Keeper:
+    return Keeper(
+        RECORDINGS,
+        renewing=pytestconfig.getoption("--live"),
+        stale=lambda name: record_property(renewal.PROPERTY, f"tool {name}: ./dev test --live tests/zoo"),
+    )
 
 
 @pytest.mark.parametrize("base", BASES)
