@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from tests.cli.drive import PROGRAM
 from tests.cli.terminal.tmux import at_terminal
 
 pytestmark = pytest.mark.needs("tmux")
@@ -376,3 +377,33 @@ def test_a_terminal_on_which_nothing_moves_has_lines(chat, work):
         person.wait("by hand")
         person.press("C-d")
         person.wait("exit status 0")
+
+
+def test_without_a_line_that_stays_a_backslash_announces_another_line(chat, work):
+    with chat(TERM="dumb") as person:
+        person.type("script:\\")
+        person.type("say first\\")
+        person.type("say and second")
+        person.wait("firstand second")
+        person.press("C-d")
+        person.wait("exit status 0")
+
+
+def test_ctrl_z_leaves_to_the_shell_and_fg_comes_back(chat, work):
+    with chat() as person:
+        person.call("new-window", "-c", str(work), "bash --norc -i")
+        person.wait("bash-")
+        person.type(f"{PROGRAM} chat --offline")
+        person.wait(OFFLINE)
+        person.type("half", enter=False)
+        person.wait("> half")
+
+        person.press("C-z")
+
+        person.wait("Stopped")
+        person.type("echo at the sh''ell")
+        person.wait("at the shell")
+        person.type("fg")
+        person.wait("> half")
+        person.type(" a message")
+        person.wait("You said: half a message")

@@ -34,7 +34,7 @@ from prompt_toolkit.layout.processors import BeforeInput
 from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.styles import Style
-from prompt_toolkit.utils import get_cwidth
+from prompt_toolkit.utils import get_cwidth, suspend_to_background_supported
 
 from operable.cli.terminal.markdown import MarkdownBlocks, rendered
 
@@ -300,6 +300,10 @@ class LiveScreen:
                 event.current_buffer.delete()
             else:
                 self.leave()
+
+        @keys.add("c-z", filter=Condition(suspend_to_background_supported))
+        def _suspend(event: KeyPressEvent) -> None:
+            event.app.suspend_to_background()
 
         return keys
 

@@ -46,7 +46,7 @@ class _Lines:
         self._transcript.say(self._partner.greeting, "dim")
         while self._partner.alive:
             try:
-                text = self._context.ask(">", hint="").strip()
+                text = self._message()
             except Fail as ended:
                 if ended.code != "INTERACTIVE_REQUIRED":
                     raise
@@ -56,6 +56,13 @@ class _Lines:
                 return
             if text and said is None:
                 self._turn(text)
+
+    def _message(self) -> str:
+        """A line, and those that a backslash at its end announces."""
+        text = self._context.ask(">", hint="").strip()
+        while text.endswith("\\"):
+            text = f"{text[:-1]}\n{self._context.ask('>', hint='').rstrip()}"
+        return text
 
     def _turn(self, text: str) -> None:
         line = text[1:].strip() if text.startswith("!") else ""

@@ -1,6 +1,6 @@
 // Everything operable on this machine, and a form for each of its commands.
 
-import { get, may, part, post } from "../api.js";
+import { data, get, may, part, post } from "../api.js";
 import { fill, h } from "../dom.js";
 import { form } from "../parts/form.js";
 import { copyable, empty, problem, skeleton } from "../parts/states.js";
@@ -87,7 +87,8 @@ async function thing(root, kind, name, chosen) {
     else if (chosen) fill(detail, problem({ message: `${name} has no command ${chosen}` }));
     else fill(detail, empty("Choose a command", "Its form comes from its input schema."));
   } catch (error) {
-    fill(side, problem(error));
+    split.classList.remove("open");
+    fill(side, h("p", { class: "head" }, h("a", { href: "#/catalog" }, "‹ Catalog")), problem(error));
   }
 }
 
@@ -108,7 +109,7 @@ function call(kind, name, action) {
   const plan = action.dryRun ? /** @type {HTMLButtonElement} */ (h("button", { type: "button", on: { click: () => void start(true) } }, "Only show what it would do")) : null;
   const drawLine = () => {
     const typed = commandLine(kind, name, action, safely(made.value));
-    fill(line, ...(typed ? [h("p", { class: "quiet" }, "The same in a terminal:"), copyable(typed)] : []));
+    fill(line, ...(typed ? [h("p", { class: "quiet" }, data.folder ? `It runs in ${data.folder}. The same in a terminal there:` : "The same in a terminal:"), copyable(typed)] : []));
   };
   drawLine();
 

@@ -17,7 +17,10 @@ function open(root, params) {
   const body = h("div", { class: "head" }, skeleton());
   root.append(h("div", { class: "head" }, h("a", { href: "#/sessions", "aria-label": "All sessions" }, "‹"), h("h1", null, "Start a session")), body);
   if (!may("prompt")) fill(body, problem({ status: 403, message: "this login may not start sessions: its token has no scope `prompt`" }));
-  else Promise.all([get("/catalog", { kind: "agent" }), get("/workspaces")]).then(([catalog, workspaces]) => fill(body, made(catalog.entries, workspaces, params[0] || remembered()))).catch((error) => fill(body, problem(error)));
+  else Promise.all([get("/catalog", { kind: "agent" }), get("/workspaces")]).then(([catalog, workspaces]) => {
+    fill(body, made(catalog.entries, workspaces, params[0] || remembered()));
+    if (window.matchMedia("(pointer: fine)").matches) /** @type {HTMLElement | null} */ (body.querySelector("#prompt"))?.focus();
+  }).catch((error) => fill(body, problem(error)));
   return {};
 }
 
