@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from acp import RequestError
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -24,6 +25,7 @@ from tests.cli.drive import operable
 from tests.engine.manifests import manifest, task
 from tests.engine.worker.engines import Engine
 from tests.host.scene import steps
+from tests.serve.acp.test_editor import editing, opened
 from tests.serve.daemon import serving, write_agent
 from tests.serve.test_mcp import run
 from tests.serve.world import World
@@ -137,6 +139,10 @@ def by_the_built_in_agent(machine, kind, monkeypatch):
 
 
 def _document(machine, kind):
+    if kind == "agent":
+        target = {"session_target": "isolated", "agent_id": "scripted"}
+        made = {**task("call", "true"), "target": target, "prompt": THINGS[kind][1]["prompt"]}
+        return manifest({name: value for name, value in made.items() if name != "shell"})
     named, command = {
         "tool": (machine.bench, "rows"),
         "wrap": ("find", "files"),
@@ -155,6 +161,20 @@ def by_a_task(machine, kind, monkeypatch):
     return done.exit_code == 0
 
 
+def in_an_editor(machine, kind, monkeypatch):
+    async def began():
+        async with editing(machine.world.home) as (_, connection):
+            try:
+                await opened(machine.world.home, connection)
+            except RequestError as refused:
+                return (refused.data or {}).get("code", "")
+        return None
+
+    code = run(began())
+    assert code in (None, "CALL_DENIED")
+    return code is None
+
+
 def in_a_program(machine, kind, monkeypatch):
     for name, value in machine.world.env.items():
         monkeypatch.setenv(name, value)
@@ -171,6 +191,7 @@ SIDES = {
     "rpc": over_json_rpc,
     "flow": by_a_task,
     "agent": by_the_built_in_agent,
+    "acp": in_an_editor,
     "program": in_a_program,
 }
 
@@ -196,6 +217,11 @@ class Answerer(threading.Thread):
 @pytest.mark.parametrize("rule", TABLE["rules"])
 @pytest.mark.parametrize(("kind", "side"), CELLS)
 def test_every_cell_obeys_the_same_rule_and_leaves_the_same_record(machine, monkeypatch, kind, side, rule):
+    obeys(machine, kind, side, rule, lambda: SIDES[side](machine, kind, monkeypatch))
+
+
+def obeys(machine, kind, side, rule, call):
+    """`call` says whether it ran; what it left on record is looked at."""
     effect, answer = RULES[rule]
     named = TABLE["things"][kind]
     machine.world.rules(f'default = "allow"\n{effect} = ["{named}"]')
@@ -204,7 +230,7 @@ def test_every_cell_obeys_the_same_rule_and_leaves_the_same_record(machine, monk
     if answer is not None:
         person.start()
     try:
-        ran = SIDES[side](machine, kind, monkeypatch)
+        ran = call()
     finally:
         person.over.set()
 
@@ -224,6 +250,46 @@ def test_every_cell_obeys_the_same_rule_and_leaves_the_same_record(machine, monk
     assert first["input"]["call"] == named
     if ran:
         assert records[1]["output"]["code"] == "OK"
+
+
+def _posted(machine):
+    status = machine.daemon.admin("POST", "/sessions/agent", {"adapter": "scripted"}).status
+    assert status in (201, 403)
+    return status == 201
+
+
+def _started_by_a_tool(machine):
+    headers = {"Authorization": f"Bearer {machine.daemon.admin.token}"}
+
+    async def started():
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=LIMIT) as web,
+            Client(
+                streamable_http_client(f"{machine.daemon.url}/mcp", http_client=web), mode="legacy"
+            ) as client,
+        ):
+            return await client.call_tool("agent_start", {"adapter": "scripted"})
+
+    return not run(started()).is_error
+
+
+def _prompted(machine):
+    words = ("agent", "prompt", "scripted", "--prompt", steps({"say": "Hello"}))
+    return operable(*words, env=machine.world.env, cwd=machine.world.project).exit_code == 0
+
+
+STARTS = {"http": _posted, "mcp": _started_by_a_tool, "person": _prompted}
+
+
+@pytest.mark.parametrize("rule", TABLE["rules"])
+@pytest.mark.parametrize("side", STARTS)
+def test_a_session_begins_only_under_the_rule_of_its_agent(machine, side, rule):
+    def sessions():
+        return len(machine.daemon.admin("GET", "/sessions?limit=1000").json["sessions"])
+
+    before = sessions()
+    obeys(machine, "agent", side, rule, lambda: STARTS[side](machine))
+    assert sessions() == before + (rule in ("allow", "ask-yes"))
 
 
 def test_every_cell_is_a_call_or_has_a_reason():

@@ -50,6 +50,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "approval_id": "Use this approval only.",
         "on_ask": "Called with each question of an agent that no rule answers, and its masked text; returns a decision.",
         "on_turn": "Called with the name of the agent when a turn begins; what it returns gets each event of the turn.",
+        "answered": "`WORKFLOW/TASK` and the person who said yes to exactly this execution, at the gate of their request.",
     },
     "WorkflowRun": {
         "result": "The whole run: records, counts, `ok`.",

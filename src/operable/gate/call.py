@@ -106,6 +106,7 @@ class GatedCall:
     possible: Sequence[str] = ()  # further actions that its words may mean, for rules that deny or ask
     bounds: SessionBounds | None = None
     definition: str = ""  # the digest of what runs under this name, where it may change while a person thinks
+    variables: Mapping[str, str] = field(default_factory=dict)  # that the caller declares for the program
 
     def __post_init__(self) -> None:
         if self.kind not in CALL_KINDS or self.effect not in CALL_EFFECTS:
@@ -115,6 +116,7 @@ class GatedCall:
             object.__setattr__(self, "arguments", copied)
             object.__setattr__(self, "command", tuple(self.command))
             object.__setattr__(self, "possible", tuple(self.possible))
+            object.__setattr__(self, "variables", {str(n): str(v) for n, v in self.variables.items()})
             _ = self.digest  # of what cannot be sealed, nothing could be approved
         except (TypeError, ValueError, RecursionError) as error:
             raise Fail(
@@ -139,12 +141,15 @@ class GatedCall:
 
     @property
     def line(self) -> str:
-        return shlex.join(self.words)
+        given = [f"{name}={shlex.quote(value)}" for name, value in self.variables.items()]
+        return " ".join((*given, shlex.join(self.words)))
 
     @cached_property
     def judged(self) -> JudgedCall:
         """For the rules. What is in the command line is not said twice: an allow with an argument answers for all of it."""
         arguments: dict[str, Any] = {"command": list(self.words)}
+        if self.variables:
+            arguments["env"] = dict(self.variables)
         if self.stdin:
             arguments["stdin"] = self.stdin
         if not self.command:
@@ -157,7 +162,9 @@ class GatedCall:
     @cached_property
     def digest(self) -> str:
         """What a decision is bound to: who calls, what is called, with what, and what runs."""
-        changing = {"definition": self.definition} if self.definition else {}
+        changing: dict[str, Any] = {"definition": self.definition} if self.definition else {}
+        if self.variables:
+            changing["variables"] = dict(self.variables)
         return digest(
             {
                 **changing,

@@ -43,6 +43,12 @@ class AgentCliHandle:
     def id(self) -> str:
         return self.manifest.id
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that rules may have for it: that of its folder, as in the catalog, and its id."""
+        folder, file = os.path.split(os.path.abspath(self.loaded.path))
+        return (os.path.basename(folder), self.id) if file == "AGENT-CLI.md" else (self.id,)
+
     async def start(self, options: StartOptions | None = None, /, **fields: Any) -> Session:
         """Start the agent; `fields` replace fields of `options`. Fail says what is missing or refused."""
         from operable.host.start.options import start_options

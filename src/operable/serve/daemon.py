@@ -131,9 +131,9 @@ class Daemon:
         self.names = names
         self.url = url
         self.started_at = time.time()
-        self.sessions = SessionRegistry(url=url)
-        self.work = CallersWork()
         self.gate = CallGate()
+        self.sessions = SessionRegistry(url=url, gate=self.gate)
+        self.work = CallersWork()
         self.tokens = TokenStore(folder)
         self.codes = LoginCodes()
         self.feeds = Feeds()

@@ -388,10 +388,28 @@ def test_a_task_that_is_run_here_is_under_the_rules_about_its_job(home, rule):
     home.rules('allow = ["flow/flow/*"]')
     assert home("flow", "exec", "flow.json", "first").exit_code == 0
     assert home("flow", "run", "flow.json").exit_code == 0
-    calls = [(each["action"], each["subject"]["ref"].split("/")[2]) for each in home.records()]
-    assert calls.count(("call.denied", "first")) == 2
-    assert calls.count(("call.started", "first")) == calls.count(("call.ended", "first")) == 2
+    calls = [(each["action"], each["subject"]["ref"].removeprefix("flow/flow/")) for each in home.records()]
+    assert calls.count(("call.denied", "first/trigger")) == 2
+    for step in ("trigger", "shell"):  # the request of the person, and the program that the task runs
+        begun = calls.count(("call.started", f"first/{step}"))
+        assert begun == calls.count(("call.ended", f"first/{step}")) == 2
     assert (home.work / "also").exists()
+
+
+def test_a_person_is_asked_once_about_a_task_that_they_run(home):
+    program = {"program": "touch", "args": ["ran"], "env": {"TZ": "UTC"}}
+    (home.work / "flow.json").write_text(json.dumps(manifest({**task("first", "touch"), "shell": program})))
+    home.rules('ask = ["execute:touch *"]')
+    with ThreadPoolExecutor(1) as pool:
+        for words in (("exec", "flow.json", "first"), ("run", "flow.json")):
+            running_it = pool.submit(home, "flow", *words)
+            (ask,) = home.wait(1)
+            assert ask.command == "TZ=UTC touch ran"
+            assert home("inbox", "answer", ask.id, "--allow").exit_code == 0
+            assert running_it.result(LIMIT).exit_code == 0
+    answered = [each["metadata"].get("answered_by") for each in home.records() if "started" in each["action"]]
+    assert len(answered) == 4
+    assert None not in answered
 
 
 def test_an_mcp_server_that_becomes_a_tool_is_started_under_the_rules(home, tmp_path):
@@ -410,3 +428,19 @@ def test_an_mcp_server_that_becomes_a_tool_is_started_under_the_rules(home, tmp_
     assert mark.exists()
     actions = [record["action"] for record in home.records()]
     assert actions == ["call.denied"] * 3 + ["call.started", "call.ended"]
+
+
+def test_a_conversation_of_a_person_begins_only_under_the_rule_of_its_agent(home):
+    talking = ("chat", "--offline", "Say hello")
+    assert home(*talking).exit_code == 0
+    home.rules('deny = ["agent/operable-agent/prompt"]')
+    assert home(*talking).error["code"] == "CALL_DENIED"
+    prompted = home("agent", "prompt", "operable-agent", "--prompt", "hello", "--option", "provider=offline")
+    assert prompted.error["code"] == "CALL_DENIED"
+    home.rules('allow = ["agent/operable-agent/prompt"]\ndefault = "deny"')
+    assert home(*talking).exit_code == 0
+
+    records = home.records()
+    assert {each["subject"]["ref"] for each in records} == {"agent/operable-agent/prompt"}
+    assert {each["actor"].partition(":")[0] for each in records} == {"person"}
+    assert [each["action"] for each in records] == ["call.denied"] * 2 + ["call.started", "call.ended"]

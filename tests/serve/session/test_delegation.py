@@ -5,6 +5,10 @@ import os
 
 import pytest
 
+from operable.gate.audit.chain import read_audit
+from operable.gate.audit.place import workspace_audit
+from operable.gate.call_gate import CallGate
+from operable.gate.policy.call_policy import CallPolicy
 from operable.gate.policy.policy_file import rules
 from operable.kernel.errors import Fail
 from operable.serve.session.delegation import Delegator, allowed_targets, is_below, refusal
@@ -278,3 +282,39 @@ def test_a_folder_that_becomes_a_link_after_it_was_judged_starts_nothing_elsewhe
     assert cwd == str(inner)
     assert codes == ["WORKSPACE_MOVED", "WORKSPACE_MOVED"]
     assert [call["cwd"] for call in calls(tmp_path / "bin")] == [str(tmp_path / "work"), str(inner)]
+
+
+@pytest.mark.parametrize("rule", ["agent/scripted/prompt", "agent/worker/prompt"])
+def test_a_rule_about_the_agent_stops_a_nested_start_and_a_fork_before_a_process_is_made(tmp_path, rule):
+    agent(tmp_path, "lead", delegates_to=["worker"])
+    agent(tmp_path, "worker")
+    rules = tmp_path / "rules.toml"
+    rules.write_text("")
+    state = str(tmp_path / "gate")
+    gate = CallGate(policy=CallPolicy(str(rules)), root=state, questions=str(tmp_path / "questions"))
+
+    async def scene():
+        refused = []
+        async with registry(tmp_path, gate=gate, manifest={"continuation": TRANSCRIPT}) as sessions:
+            lead = await sessions.spawn(SpawnRequest(agent="lead"))
+            worker = await sessions.spawn(SpawnRequest(agent="worker"), caller=lead.id)
+            begun = len(calls(tmp_path / "bin"))
+            rules.write_text(f'deny = ["{rule}"]')
+            for again in (
+                sessions.spawn(SpawnRequest(agent="worker"), caller=lead.id),
+                sessions.spawn(SpawnRequest(agent="worker", worktree=True)),
+                sessions.fork(worker.id),
+            ):
+                with pytest.raises(Fail) as problem:
+                    await again
+                refused.append(problem.value.code)
+            assert len(calls(tmp_path / "bin")) == begun
+        return lead.id, refused
+
+    lead, refused = run(scene())
+    assert refused == ["CALL_DENIED"] * 3
+    chain = workspace_audit(str(tmp_path / "work"), actor="test", root=state).path
+    records = [json.loads(line) for _, _, line in read_audit(chain)]
+    actions = ["call.started", "call.ended"] * 2 + ["call.denied"] * 3
+    assert [each["action"] for each in records] == actions
+    assert [each["actor"]["id"] for each in records[4:]] == [f"session:{lead}", *["program:operable"] * 2]

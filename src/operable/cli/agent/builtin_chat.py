@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from operable.agent.chat.conversation import Chat
@@ -23,6 +24,7 @@ from operable.cli.terminal.session import converse
 from operable.cli.terminal.transcript import ChatTranscript
 from operable.gate.approvals import Ask
 from operable.kernel.errors import Fail
+from operable.state.paths import policy_path
 from operable.tool import Warn
 from operable.tool.run.context import interactive_required
 from operable.wire import events as e
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from operable.tool import Context
     from operable.wire.json_stream import FrameProblem
 
+_OURS = "operable-agent"
 _UNATTENDED = "No user can be asked"
 _COMPACT = {"/compact": "make the conversation shorter, by a summary of what is older"}
 
@@ -55,7 +58,9 @@ def chatted(
     options = read_options(_line(words), environment)
     if options.get("resume") == PICK:
         _choose_session(context, options)
-    with Chat(options, environment) as chat:
+    with ExitStack() as stack:
+        with _admitted(context, options):
+            chat = stack.enter_context(Chat(options, environment))
         if mode is not None:
             chat.conversation.desk.permissions.mode = mode
         if context.person:
@@ -67,6 +72,15 @@ def chatted(
         else:
             converse(partner, context, thoughts=thoughts)
             context.conclude(session=chat.session_id)
+
+
+def _admitted(context: Context, options: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """Around the start: free without a policy file, judged and recorded with one, as every call of a person."""
+    if policy_path() is None:
+        return nullcontext()
+    from operable.cli.gate.command_line import admitted_session
+
+    return admitted_session([_OURS], options["workspace"], context)
 
 
 def _choose_session(context: Context, options: dict[str, Any]) -> None:

@@ -45,6 +45,7 @@ from operable.host.sync import SyncSession, interruptible
 from operable.kernel.errors import EX_TIMEOUT, Fail
 from operable.project.settings import load_settings
 from operable.serve.session.view import Glances
+from operable.state.paths import policy_path
 from operable.wire import events as e
 
 if TYPE_CHECKING:
@@ -242,6 +243,15 @@ class Talk:
         return load_settings(self._asked.workspace).expanded(text) or text
 
     def _start(self) -> Session:
+        """The session, if the gate lets it begin: free without a policy file, as every call of a person."""
+        if policy_path() is None:
+            return self._installed()
+        from operable.cli.gate.command_line import admitted_session
+
+        with admitted_session(self.agent.names, self._asked.workspace, self._context):
+            return self._installed()
+
+    def _installed(self) -> Session:
         """The session. Nothing is installed unless `--install` says so, or the person at the terminal does."""
         install = self._asked.may_install
         try:

@@ -17,6 +17,7 @@ from operable.flow.errors import FlowError
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.selection import Selected, select, value_commands
 from operable.flow.run.caller import Bound, Caller, bind, read_content
+from operable.flow.run.command_gate import TaskProgram
 from operable.flow.run.executor import execute, preview, record_refusal
 from operable.flow.run.options import ExecOptions
 from operable.flow.run.workflow import RunOptions, WorkflowRun
@@ -50,8 +51,13 @@ def planned_execution(call: FlowCall, context: Context) -> Change[Callable[[], A
     place = shown["source"]
 
     def work() -> Any:
-        with _at_the_gate(selected) as end, addressed(source, task, by=by, workflow=options.workflow_id):
-            answer = execute(manifest, task, by, replace(options, content=plan.get("content", {})))
+        answered: dict[str, str] = {}
+        with (
+            _at_the_gate(selected, answered) as end,
+            addressed(source, task, by=by, workflow=options.workflow_id),
+        ):
+            chosen = replace(options, content=plan.get("content", {}), answered=answered)
+            answer = execute(manifest, task, by, chosen)
             end("OK" if answer["ok"] else "TASK_FAILED")
             return answer
 
@@ -63,15 +69,22 @@ def planned_execution(call: FlowCall, context: Context) -> Change[Callable[[], A
     ).carry(work)
 
 
-def _at_the_gate(selected: Selected) -> AbstractContextManager[Callable[[str], None]]:
-    """What takes the code of the task's end; free without a policy file, as every call of a person at the command line."""
+def _at_the_gate(
+    selected: Selected, answered: dict[str, str]
+) -> AbstractContextManager[Callable[[str], None]]:
+    """What takes the code of the task's end; free without a policy file, as every call of a person at the command line.
+
+    Who said yes to it is noted in `answered`: the same program is not asked about again when it runs.
+    """
     if policy_path() is None:
         return nullcontext(lambda _code: None)
     from operable.cli.gate.command_line import admitted_task
 
     shell, source = selected.task.get("shell"), selected.source
-    words = [] if shell is None else [shell["program"], *(shell.get("args") or [])]
-    return admitted_task(f"{source['workflow_id']}/{source['task_id']}", words)
+    program = None if shell is None else TaskProgram.of_task(shell)
+    # A question shows the folder of the caller: a yes is not about a task that runs in another one.
+    noted = answered if shell is None or shell.get("cwd") is None else {}
+    return admitted_task(f"{source['workflow_id']}/{source['task_id']}", program, noted)
 
 
 def _disclosed(selected: Selected, by: Caller, options: ExecOptions) -> dict[str, Any]:
@@ -137,7 +150,7 @@ def ran(changes: list[Change[WorkflowRun]], context: Context) -> Iterator[FlowTa
     with ExitStack() as stack:
         tasks = [change.target.partition("/")[2] for change in changes]
         # All of them before the first one runs: a workflow that may not run to its end does not begin.
-        ends = {task: stack.enter_context(_at_the_gate(run.select(task))) for task in tasks}
+        ends = {task: stack.enter_context(_at_the_gate(run.select(task), run.answered)) for task in tasks}
         stack.enter_context(addressed(changes[0].target))
         for record in run:
             task = record["source"]["task_id"]

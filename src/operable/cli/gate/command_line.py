@@ -20,6 +20,7 @@ from operable.kernel.errors import Fail
 from operable.kernel.visible import spelt_out
 
 if TYPE_CHECKING:
+    from operable.flow.run.command_gate import TaskProgram
     from operable.tool import Context, Relay
     from operable.wrap.tools import WrappedTool
 
@@ -66,20 +67,50 @@ def terminal(context: Context) -> Callable[[Ask], Decision | None]:
 
 
 @contextmanager
-def admitted_task(label: str, words: Sequence[str]) -> Iterator[Callable[[str], None]]:
+def admitted_task(
+    label: str, program: TaskProgram | None, answered: dict[str, str]
+) -> Iterator[Callable[[str], None]]:
     """A task of a flow that the user runs now: the call `flow/WORKFLOW/TASK/trigger`, as on every other way to run it.
 
-    `words` are those of its program. Gives a function for the code of its end.
+    `program` is what it runs; None: a prompt. Gives a function for the code of its
+    end. A person who says yes is noted in `answered`.
     """
     from operable.offer.gate_call import effect_of
     from operable.serve.flow_call import TRIGGER
 
     effect = effect_of(TRIGGER, {})
-    call = GatedCall(person(), "flow", label, TRIGGER.name, {}, effect, os.path.realpath("."), tuple(words))
+    call = GatedCall(
+        person(),
+        "flow",
+        label,
+        TRIGGER.name,
+        {},
+        effect,
+        os.path.realpath("."),
+        () if program is None else program.words,
+        "" if program is None else program.stdin,
+        variables={} if program is None else program.variables,
+    )
     gate = CallGate()
     try:
         with gate.admit_now(call) as admission:
+            if admission.answer is not None:
+                answered[label] = admission.answer.by
             yield admission.close
+    finally:
+        gate.close()
+
+
+@contextmanager
+def admitted_session(names: Sequence[str], workspace: str, context: Context) -> Iterator[None]:
+    """Around the start of a session by the user. Raises Fail if a rule, or the person who is asked, refuses it."""
+    from operable.gate.session_start import SessionStart
+
+    gate = CallGate()
+    start = SessionStart(person(), names, os.path.realpath(workspace))
+    try:
+        with start.admitted_now(gate, on_ask=terminal(context)):
+            yield
     finally:
         gate.close()
 

@@ -5,8 +5,9 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from operable.flow.approve.eligibility import Believing
 from operable.flow.approve.store import ApprovalStore
@@ -19,6 +20,9 @@ from operable.flow.manifest.inheritance import first, merged_contract
 from operable.flow.manifest.selection import Selected
 from operable.kernel.data_class import dataclass
 from operable.kernel.redact import Known
+
+if TYPE_CHECKING:
+    from operable.flow.run.command_gate import CommandGate
 
 Json = dict[str, Any]
 # The largest values read this way are certificate chains and JWKS documents.
@@ -108,8 +112,15 @@ class Allowance:
                 environment=bound.environment,
                 timeout=None if bound.timeout_ms is None else bound.timeout_ms / 1000,
                 sandbox_mode=caller.environment.get("AGENTCLI_SANDBOX", ""),
+                gate=_value_gate(selected, bound, caller),
             ).run
         return replace(caller.surroundings, commands=runner, network=self.network, known=bound.known)
+
+
+def _value_gate(selected: Selected, bound: "Bound", caller: Caller) -> "CommandGate":
+    from operable.flow.run.command_gate import CommandGate
+
+    return CommandGate(selected, side=caller.side, cwd=bound.cwd, known=bound.known)
 
 
 EVERYTHING = Allowance(commands=True, network=True)
@@ -185,6 +196,7 @@ class TaskCommands:
     environment: Mapping[str, str] = field(repr=False)  # the task's own, without credentials
     timeout: float | None = None  # the task's own limit, in seconds
     sandbox_mode: str = ""  # the caller's AGENTCLI_SANDBOX
+    gate: "CommandGate | None" = None
 
     def run(self, line: str, extra: Mapping[str, str], timeout: float) -> str:
         """What the line prints. ValueError says why there is nothing; FlowError if the contract cannot be enforced."""
@@ -197,9 +209,20 @@ class TaskCommands:
         # Relative paths mean the caller's folder, as for files; a strict contract shows only the task's own.
         folder = self.cwd if self.contract.get("sandbox") == "strict" else self.base
         command = PreparedCommand(("sh", "-c", line), _SHELL, environment, folder)
-        with enclosed(
-            self.contract, cwd=self.cwd, base=self.base, environment=environment, mode=self.sandbox_mode
-        ) as enclosure:
+        with ExitStack() as stack:
+            if self.gate is not None:
+                from operable.flow.run.command_gate import VALUE, TaskProgram
+
+                stack.enter_context(self.gate.admitted(TaskProgram.line(VALUE, line)))
+            enclosure = stack.enter_context(
+                enclosed(
+                    self.contract,
+                    cwd=self.cwd,
+                    base=self.base,
+                    environment=environment,
+                    mode=self.sandbox_mode,
+                )
+            )
             ran = run_command(enclosure.wrap(command), timeout=limit, limit=LIMIT)
         if ran.timed_out:
             raise ValueError(f"DEADLINE_EXCEEDED after {limit:g} s")

@@ -26,6 +26,7 @@ from operable.flow.manifest.tools import tool_of
 from operable.flow.run import process
 from operable.flow.run.budgets import unmeasured
 from operable.flow.run.caller import EVERYTHING, Caller, bind
+from operable.flow.run.command_gate import VERIFY, CommandGate, TaskProgram
 from operable.flow.run.credentials import Materialised, materialise
 from operable.flow.run.enclosure import TaskEnclosure, check_paths, enclosed
 from operable.flow.run.execution import Execution, structured_output
@@ -117,6 +118,7 @@ class _Run:
         self._options = options
         self._conclusion = Conclusion(execution)
         self._approval = ApprovalGate(execution, options.approval_id)
+        self._programs = command_gate(execution, options)
 
     def answer(self) -> Json:
         it = self._it
@@ -158,6 +160,7 @@ class _Run:
         if planned is not None and it.content() != planned:
             raise FlowError("plan_changed", "A file of the task is not what it was when this was planned")
         self._approval.check()
+        self._programs.require_allowed()
 
     @contextmanager
     def _place(self) -> Iterator[Work]:
@@ -236,7 +239,10 @@ class _Run:
             it.warnings.append(complaint)
         verify = inheritance.merged_verify(it.selected.workflow, it.selected.task)
         if verify is not None and it.ran.ok:
-            it.verified = it.masked(work.verify(verify))
+            program = TaskProgram.line(VERIFY, str(verify["shell"]))
+            with self._programs.admitted(program, _answered_by(it, self._options)) as end:
+                it.verified = it.masked(work.verify(verify))
+                end("OK" if it.verified.ok else "VERIFY_FAILED")
             if not it.verified.ok and verify["on_failure"] == "warn":
                 it.warnings.append(process.complaint(it.verified))
 
@@ -284,6 +290,23 @@ class _Run:
 # What a task does once everything allows it: run, and be verified. The work of shell tasks is here.
 
 
+def command_gate(execution: Execution, options: ExecOptions) -> CommandGate:
+    return CommandGate(
+        execution.selected,
+        side=execution.caller.side,
+        cwd=execution.bound.cwd,
+        known=execution.mask,
+        stop=options.stop,
+    )
+
+
+def _answered_by(it: Execution, options: ExecOptions) -> str:
+    """Who has agreed to the programs of this task."""
+    if it.approval_used is not None:
+        return "the approval of the task"
+    return options.answered.get(f"{it.selected.workflow['id']}/{it.selected.task['id']}", "")
+
+
 class ShellWork:
     """A program with its arguments, without any shell, in its enclosure."""
 
@@ -305,6 +328,14 @@ class ShellWork:
             raise
         except Fail as problem:
             return TaskResult(problem=problem.message)
+        gate = command_gate(self._it, self._options)
+        with gate.admitted(TaskProgram.of_task(shell), _answered_by(self._it, self._options)) as end:
+            ran = self._ran(command, given, shell)
+            end("OK" if ran.ok else "TASK_FAILED")
+            return ran
+
+    def _ran(self, command: PreparedCommand, given: Materialised, shell: Mapping[str, Any]) -> TaskResult:
+        bound = self._it.bound
         return run_command(
             command,
             stdin=given.stdin if given.stdin is not None else shell.get("stdin"),

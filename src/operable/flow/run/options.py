@@ -33,5 +33,7 @@ class ExecOptions:
     on_ask: Callable[[Any, str], Any] | None = None
     # Called with the name of the agent when a turn begins; what it returns gets each event of the turn.
     on_turn: Callable[[str], Callable[[Any], None]] | None = None
+    # WORKFLOW/TASK -> the person who said yes to exactly this execution, at the gate of their request.
+    answered: dict[str, str] = field(default_factory=dict)
     resume: str | None = None  # the agent's own id of the conversation to go on with
     context: str = ""  # what a prompt begins with: results of earlier runs

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from operable.gate.approvals import Ask
     from operable.gate.policy.rules import Policy
     from operable.host.agent_cli import AgentCliHandle
+    from operable.host.start.options import StartOptions
     from operable.host.sync import SyncSession
 
 DEFAULT_AGENT = "operable-agent"
@@ -111,7 +112,7 @@ class PromptWork:
             label=f"flow {it.execution_id}",
             resume=chosen.resume,
         )
-        with self._agent.start_sync(options) as session:
+        with self._started(options) as session:
             it.session = {"session_id": session.id, "agent_session_id": None}
             said = _Said()
             observe = None if chosen.on_turn is None else chosen.on_turn(self._name)
@@ -122,6 +123,18 @@ class PromptWork:
                         observe(event)
             it.session["agent_session_id"] = session.agent_session_id
         return said
+
+    def _started(self, options: "StartOptions") -> "SyncSession":
+        """The session, if the gate lets it begin. The manual approval of the task is the answer of a person."""
+        from operable.gate.call import CallerId
+        from operable.gate.call_gate import CallGate
+        from operable.gate.session_start import SessionStart
+
+        it, source = self._it, self._it.selected
+        caller = CallerId(it.caller.side, f"{source.workflow['id']}/{source.task['id']}")
+        by = "" if it.approval_used is None else "the approval of the task"
+        with SessionStart(caller, self._agent.names, it.caller.cwd).admitted_now(CallGate(), answered_by=by):
+            return self._agent.start_sync(options)
 
     def _ask(self, ask: "Ask") -> Any:
         """Hand a question on. What a person is shown has no secrets, and is bounded."""

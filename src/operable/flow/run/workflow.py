@@ -85,6 +85,11 @@ class WorkflowRun:
         """One task of this run. The manifest was validated and expanded once, for all of them."""
         return Selected(self._original, self._expanded, self._graph.workflow, self._graph.tasks[task_id])
 
+    @property
+    def answered(self) -> dict[str, str]:
+        """WORKFLOW/TASK -> the person who said yes to it at the gate of their request."""
+        return self._options.each.answered
+
     def preview(self) -> Json:
         """Every task that could run, once. Nothing is run, and no condition is looked at."""
         tasks = []

@@ -20,7 +20,9 @@ from acp import RequestError, schema
 from operable import __version__
 from operable.agent.acp.transport import serve
 from operable.gate.call import CallerId
+from operable.gate.call_gate import CallGate
 from operable.gate.policy.rules import Policy
+from operable.gate.session_start import SessionStart
 from operable.host.agent_cli import AgentCliHandle
 from operable.host.session.registry import ALIVE, Registry, SessionHome, SessionOrigin
 from operable.host.session.session import Session
@@ -65,6 +67,7 @@ class EditorMethods:
         self._client: acp.Client | None = None
         self._sessions: dict[str, EditorSession] = {}
         self._homes = Registry()
+        self._gate = CallGate()
 
     def on_connect(self, conn: acp.Client) -> None:
         self._client = conn
@@ -73,6 +76,7 @@ class EditorMethods:
         """The end of the process: every session ends."""
         sessions, self._sessions = list(self._sessions.values()), {}
         await closed(sessions)
+        await asyncio.to_thread(self._gate.flush)
 
     async def initialize(self, client_info: Any = None, **_: Any) -> acp.InitializeResponse:
         if client_info is not None and self._known_as is None:
@@ -211,7 +215,9 @@ class EditorMethods:
             options, _ = configured(
                 options, handle.id, handle.manifest.protocol, os.environ, named=named
             )  # what the user's and the project's configuration denies binds an editor also
-            session = await handle.start(with_home(handle, options))
+            start = SessionStart(CallerId("acp", self._editor), handle.names, cwd)
+            async with start.admitted(self._gate):
+                session = await handle.start(with_home(handle, options))
             if before is not None:
                 await _keep(session, before)
         except Fail as problem:

@@ -10,6 +10,7 @@ from operable.host.session.registry import ALIVE
 from operable.kernel.errors import Fail
 from operable.serve.daemon import last_id
 from operable.serve.http.access.tokens import SESSION
+from operable.serve.http.caller import caller_id
 from operable.serve.http.route import HttpRoute, NoQuery, RouteCall
 from operable.serve.http.sse import EventStream, LineMessages, read_cursor, require_streaming
 from operable.serve.session.delegation import SessionTree
@@ -120,8 +121,8 @@ async def spawn(call: RouteCall[NoQuery, SpawnRequest]) -> SessionView:
         if call.body.cwd is not None or call.body.ground not in (None, f"ws://workspaces/@me/{slug}"):
             raise Fail("authz", "OTHER_WORKSPACE", f"the token is for the workspace {slug}", target=slug)
         ground = msgspec.structs.replace(call.body, ground=f"ws://workspaces/@me/{slug}")
-        return await call.daemon.sessions.spawn(ground, caller=caller)
-    return await call.daemon.sessions.spawn(call.body, caller=caller)
+        return await call.daemon.sessions.spawn(ground, caller=caller, by=caller_id(call.identity))
+    return await call.daemon.sessions.spawn(call.body, caller=caller, by=caller_id(call.identity))
 
 
 async def show_session(call: RouteCall[NoQuery, None]) -> SessionView:
@@ -162,11 +163,11 @@ async def kill(call: RouteCall[NoQuery, None]) -> SessionDone:
 
 
 async def resume(call: RouteCall[NoQuery, None]) -> SessionView:
-    return await call.daemon.sessions.resume(call.session.id)
+    return await call.daemon.sessions.resume(call.session.id, by=caller_id(call.identity))
 
 
 async def fork(call: RouteCall[NoQuery, None]) -> SessionView:
-    return await call.daemon.sessions.fork(call.session.id)
+    return await call.daemon.sessions.fork(call.session.id, by=caller_id(call.identity))
 
 
 async def show_tree(call: RouteCall[NoQuery, None]) -> SessionTree:
@@ -206,7 +207,14 @@ _NONE = {404: ("NO_SUCH_SESSION",)}
 _GONE = {**_NONE, 409: ("SESSION_ENDED", "SESSION_ELSEWHERE")}
 _SPAWN = {
     400: ("invalid_agent", "ADAPTER_MISSING", "GROUND_INVALID"),
-    403: ("delegation_denied", "cwd_outside_parent", "max_depth_exceeded", "child_quota_exceeded"),
+    403: (
+        "CALL_DENIED",
+        "CALL_UNANSWERED",
+        "delegation_denied",
+        "cwd_outside_parent",
+        "max_depth_exceeded",
+        "child_quota_exceeded",
+    ),
     404: ("WORKSPACE_NOT_FOUND",),
     409: ("SESSION_EXISTS",),
     501: ("install_failed",),

@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from typing import Any, Final, Literal, NamedTuple
 
 from operable.gate.approvals import Ask, Decision, answer_ask, pending_asks
-from operable.gate.call import SessionBounds
+from operable.gate.call import CallerId, SessionBounds
+from operable.gate.call_gate import CallGate
 from operable.gate.policy.rules import Policy
 from operable.host.session.link import check_message
 from operable.host.session.log import SessionLog
@@ -54,6 +55,9 @@ AT_MOST: Final = 500
 PAGE: Final = 100
 PAGE_LIMIT: Final = 1000
 _PRUNE_EVERY: Final = 100  # ends of sessions
+_NO_PATIENCE: Final = 0.01  # seconds
+# Who starts a session if the caller does not say: a program that uses this registry.
+UNNAMED: Final = CallerId("program", "operable")
 
 
 class PromptReceipt(NamedTuple):
@@ -95,17 +99,20 @@ class SessionRegistry:
         at_most: int = AT_MOST,
         max_depth: int = MAX_DEPTH,
         max_children: int = MAX_CHILDREN,
+        gate: CallGate | None = None,
     ) -> None:
         self.homes = Registry(state)
         self.workspaces = workspaces or Workspaces()
         self.on_change: Callable[[str], object] = lambda _session_id: None
         self.on_end: Callable[[str], object] = lambda _session_id: None  # its credential counts no longer
+        self._gate = CallGate() if gate is None else gate
         self._starter = SessionStarter(
             self.homes,
             self.workspaces,
             policy,
             find_adapter,
             here or os.getcwd(),
+            self._gate,
             url,
             on_end=self._credential_ended,
         )
@@ -122,8 +129,11 @@ class SessionRegistry:
 
     # --- making
 
-    async def spawn(self, request: SpawnRequest, *, caller: str | None = None) -> SessionView:
-        """Start a session. `caller` is the session that was authenticated; None: a person or a program with a token.
+    async def spawn(
+        self, request: SpawnRequest, *, caller: str | None = None, by: CallerId = UNNAMED
+    ) -> SessionView:
+        """Start a session. `caller` is the session that was authenticated; None: a person or a program with a token, which
+        `by` names for the rules.
 
         Fail says what is missing or refused, before a process is made. The first prompt is sent before it returns.
         """
@@ -133,7 +143,8 @@ class SessionRegistry:
         if parent is not None:
             require(self.delegator(parent), request.agent, starts.known_agents())
         with self._place_for(caller or ""):
-            live = self._admit(await self._starter.spawn(request, parent))
+            who = by if caller is None else CallerId("session", caller)
+            live = self._admit(await self._starter.spawn(request, parent, who))
         if caller is not None and caller not in self._live:
             await live.session.kill()
             raise Fail("conflict", "SESSION_ENDED", "the session that asked for it has ended", target=caller)
@@ -141,7 +152,7 @@ class SessionRegistry:
             await self.prompt(live.session.id, request.prompt)
         return self._view(live.session.home, warnings=live.ground.warnings)
 
-    async def resume(self, session_id: str, *, how: str | None = None) -> SessionView:
+    async def resume(self, session_id: str, *, how: str | None = None, by: CallerId = UNNAMED) -> SessionView:
         """A new session that goes on where one that has ended left: natively or by transcript, as its manifest says.
 
         It takes over the prompts that waited. Fail conflict/SESSION_RUNNING, usage/NOT_RESUMABLE.
@@ -150,11 +161,11 @@ class SessionRegistry:
         if home.meta.status in ALIVE:
             text = "the session runs: prompt it, or fork it"
             raise Fail("conflict", "SESSION_RUNNING", text, target=home.meta.id)
-        return await self._continue(Predecessor(home, how))
+        return await self._continue(Predecessor(home, how), by)
 
-    async def fork(self, session_id: str) -> SessionView:
+    async def fork(self, session_id: str, *, by: CallerId = UNNAMED) -> SessionView:
         """A new session that begins with what was said in another one, which goes on as it is."""
-        return await self._continue(Predecessor(self._home(session_id), is_fork=True))
+        return await self._continue(Predecessor(self._home(session_id), is_fork=True), by)
 
     async def recover(self) -> "tuple[RecoveredSession, ...]":
         """What a daemon does first: mark the sessions of dead processes, resume those that asked for it, keep bounds."""
@@ -163,7 +174,9 @@ class SessionRegistry:
         found = []
         for before in to_recover(homes):
             try:
-                view = await self._continue(before)
+                # No person waits for it: what a rule asks about is left to the one who resumes it.
+                by = CallerId("session", before.home.meta.id)
+                view = await self._continue(before, by, patience=_NO_PATIENCE)
             except Fail as problem:
                 found.append(RecoveredSession(before.home.meta.id, problem=problem))
             else:
@@ -172,9 +185,11 @@ class SessionRegistry:
             await asyncio.to_thread(prune_bucket, self.homes, bucket)
         return tuple(found)
 
-    async def _continue(self, before: Predecessor) -> SessionView:
+    async def _continue(
+        self, before: Predecessor, by: CallerId, *, patience: float | None = None
+    ) -> SessionView:
         with self._place_for(""):
-            live = self._admit(await self._starter.go_on(before))
+            live = self._admit(await self._starter.go_on(before, by, patience=patience))
         return self._view(live.session.home)
 
     def _admit(self, live: LiveSession) -> LiveSession:
@@ -483,6 +498,7 @@ class SessionRegistry:
         """End every session of this process."""
         await asyncio.gather(*(live.session.close() for live in list(self._live.values())))
         await asyncio.gather(*self._tasks)
+        await asyncio.to_thread(self._gate.flush)
 
     # --- what happens by itself
 

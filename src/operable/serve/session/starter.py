@@ -11,8 +11,10 @@ from dataclasses import field, replace
 
 import msgspec
 
-from operable.gate.call import SessionBounds
+from operable.gate.call import CallerId, SessionBounds
+from operable.gate.call_gate import CallGate
 from operable.gate.policy.rules import Policy
+from operable.gate.session_start import SessionStart
 from operable.host.agent_cli import AgentCliHandle
 from operable.host.session.registry import Registry, SessionOrigin
 from operable.host.session.session import Session
@@ -58,6 +60,7 @@ class SessionStarter:
     policy: Callable[[], Policy]
     find_adapter: starts.FindAdapter
     here: str
+    gate: CallGate
     url: str = ""
     tokens: dict[str, str] = field(default_factory=dict)
     _bounds: dict[str, SessionBounds] = field(default_factory=dict)
@@ -67,7 +70,7 @@ class SessionStarter:
     def _worktrees(self) -> str:
         return os.path.join(self.homes.root, "worktrees")
 
-    async def spawn(self, request: SpawnRequest, parent: LiveSession | None) -> LiveSession:
+    async def spawn(self, request: SpawnRequest, parent: LiveSession | None, caller: CallerId) -> LiveSession:
         """Start what is asked for; `parent` is the session that asks, which the delegation gate has let pass."""
         known = self.workspaces.list()
         if parent is None:
@@ -96,15 +99,46 @@ class SessionStarter:
             )
             ground = ground._replace(warnings=(*ground.warnings, *notes))
         starts.check_choices(handle, starts.bound_options(chosen, binding), request.recover)
-        tree, folder = None, ground.path
+        bounds = None if parent is None else self.bounds_of(parent.session.id)
+        async with self._start_of(caller, handle, ground, request, bounds).admitted(self.gate):
+            options = replace(starts.bound_options(chosen, binding), session_id=session_id, origin=origin)
+            return await self._placed(handle, options, ground, binding, request)
+
+    @staticmethod
+    def _start_of(
+        caller: CallerId,
+        handle: AgentCliHandle,
+        ground: Ground,
+        request: SpawnRequest,
+        bounds: SessionBounds | None = None,
+    ) -> SessionStart:
+        """For the rules. What is said to the agent is judged by what the agent then does."""
+        names = (*handle.names, *((request.agent,) if request.agent else ()))
+        asked = {
+            name: value
+            for name in ("mode", "model", "sandbox")
+            if (value := getattr(request, name)) is not None
+        }
+        return SessionStart(caller, names, ground.path, asked, bounds)
+
+    async def _placed(
+        self,
+        handle: AgentCliHandle,
+        options: StartOptions,
+        ground: Ground,
+        binding: AgentBinding | None,
+        request: SpawnRequest,
+    ) -> LiveSession:
+        """Start it, in a worktree of its own where that is asked for."""
+        tree, folder, origin = None, ground.path, options.origin
+        session_id = options.session_id or new_session_id()
         if request.worktree:
             tree = await asyncio.to_thread(
                 make_worktree, ground.path, self._worktrees, session_id, request.worktree
             )
             ground = ground._replace(path=tree.cwd, warnings=(*ground.warnings, *_unfiltered(tree)))
             origin = msgspec.structs.replace(origin, worktree=tree.path)
-            chosen = replace(chosen, workspace=tree.cwd)
-        options = replace(starts.bound_options(chosen, binding), session_id=session_id, origin=origin)
+            options = replace(options, workspace=tree.cwd, origin=origin)
         try:
             live = await self._start(handle, options, ground, binding, request)
         except BaseException:
@@ -114,8 +148,10 @@ class SessionStarter:
         await self._keep(live)
         return live
 
-    async def go_on(self, before: Predecessor) -> LiveSession:
-        """Start a session that goes on from another one."""
+    async def go_on(
+        self, before: Predecessor, caller: CallerId, *, patience: float | None = None
+    ) -> LiveSession:
+        """Start a session that goes on from another one. `patience`: how long a question about that waits."""
         meta, request = before.home.meta, before.request()
         known = self.workspaces.list()
         ground = Ground(meta.cwd, meta.ground, known.bucket(meta.workspace_slug, meta.cwd))
@@ -142,7 +178,9 @@ class SessionStarter:
                 continues=meta.id,
             ),
         )
-        live = await self._start(handle, options, ground, binding, request)
+        start = self._start_of(caller, handle, ground, request)
+        async with start.admitted(self.gate, timeout=patience):
+            live = await self._start(handle, options, ground, binding, request)
         await self._keep(live)
         if strategy != NATIVE:
             live.history = await asyncio.to_thread(before.history)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from operable.gate.approvals import Decision
+from operable.gate.call import CallerId
 from operable.host.session.registry import ALIVE
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
@@ -143,7 +144,8 @@ async def _start(registry: SessionRegistry, caller: ToolCaller, given: AgentStar
     request = SpawnRequest(
         adapter=given.adapter, agent=given.agent, ground=given.ground, prompt=given.prompt, label=given.label
     )
-    return _plain(await registry.spawn(request, caller=caller.session_id))
+    by = CallerId("mcp", caller.name.removeprefix("mcp:"))
+    return _plain(await registry.spawn(request, caller=caller.session_id, by=by))
 
 
 async def _prompt(registry: SessionRegistry, caller: ToolCaller, given: AgentPromptInput) -> dict[str, Any]:
