@@ -3,6 +3,7 @@
 import json
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ from operable.engine.store.questions import SignedAnswer
 from operable.engine.store.runs import RunStore, wall_clock
 from operable.kernel.errors import Fail
 from operable.tool import Change
+from tests.cli.drive import operable
 from tests.engine.manifests import task
 from tests.engine.worker.engines import Engine, until
+from tests.host.upstream.test_upstream import SERVER
 
 
 def test_a_yes_is_for_the_files_as_they_were_when_the_run_asked(tmp_path: Path) -> None:
@@ -112,6 +115,42 @@ def test_the_plan_of_a_yes_shows_what_a_script_runs_behind_something_like_a_secr
     plan = next(event for event in events if event["type"] == "aoi:plan")
 
     assert plan["runs"] == ["sh", "-c", "TOKEN=$(touch evil) true; PASSWORD=[redacted];touch other"]
+
+
+def test_a_yes_to_the_tool_of_a_server_is_for_the_server_as_it_was_registered_then(tmp_path: Path) -> None:
+    environment = {
+        "OPERABLE_HOME": str(tmp_path / "operable"),
+        "CALLED": str(tmp_path / "called"),
+        "LIES": json.dumps({"tools": [{"name": "look"}]}),
+    }
+    given = [word for name in ("CALLED", "LIES") for word in ("--env", f"{name}=environment:{name}")]
+
+    def register(*more: str) -> None:
+        words = ("shop", *given, "--", sys.executable, str(SERVER), *more)
+        assert operable("upstream", "add", *words, env=environment, cwd=tmp_path).exit_code == 0
+
+    register()
+    names = ("same", "changed")
+    looks = [task(name, "mcp:shop", "look", approval={"policy": "manual"}) for name in names]
+    for each in looks:
+        each["shell"]["stdin"] = "{}"
+    engine = Engine(tmp_path, *looks, environment=environment)
+    runs = {name: engine.trigger(name) for name in names}
+    with engine.worker():
+        until(lambda: '"mcp:shop":"sha256:' in engine.planned("approve", runs["changed"]))
+        assert f'"{SERVER}":"sha256:' in engine.planned("approve", runs["changed"])
+        engine.call("approve", runs["same"])
+        assert engine.wait_for(runs["same"], "succeeded", "failed") == "succeeded"
+        called = (tmp_path / "called").read_bytes()
+        assert (
+            operable("upstream", "remove", "shop", "--confirm", env=environment, cwd=tmp_path).exit_code == 0
+        )
+        register("--another")
+        engine.call("approve", runs["changed"])
+        assert engine.wait_for(runs["changed"], "succeeded", "failed") == "failed"
+
+    assert (tmp_path / "called").read_bytes() == called
+    assert "mcp:shop" in str(engine.runs(run_id=runs["changed"])[0].reason)
 
 
 def _folder(engine: Engine, run: str) -> object:

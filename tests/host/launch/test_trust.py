@@ -103,6 +103,36 @@ def test_a_file_that_appears_where_it_names_one_is_a_change(bundle, ledger):
     assert not judged(bundle, ledger).trusted
 
 
+@pytest.mark.parametrize("repository", [True, False])
+@pytest.mark.parametrize("form", ["{project}/tools/run", "/proc/self/cwd/tools/run"])
+def test_an_absolute_program_of_the_project_is_part_of_what_is_approved(
+    bundle, ledger, form, repository, monkeypatch
+):
+    project = bundle.parents[1]
+    if repository:
+        (project / ".git").mkdir()
+    (project / "tools").mkdir()
+    monkeypatch.chdir(project)
+    (bundle / "AGENT-CLI.md").write_text(f"---\nname: agent\nbin: {form.format(project=project)}\n---\n")
+    approve(str(bundle / "AGENT-CLI.md"), ledger)
+    (project / "tools" / "run").write_text("good")
+    assert not judged(bundle, ledger).trusted  # it appears
+    approve(str(bundle / "AGENT-CLI.md"), ledger)
+    assert judged(bundle, ledger).trusted
+    (project / "tools" / "run").write_text("evil")
+    assert not judged(bundle, ledger).trusted
+
+
+def test_an_absolute_program_of_the_system_may_be_renewed(bundle, ledger, tmp_path):
+    (tmp_path / "usr").mkdir()
+    (tmp_path / "usr" / "run").write_text("1")
+    (bundle.parents[1] / ".git").mkdir()
+    (bundle / "AGENT-CLI.md").write_text(f"---\nname: agent\nbin: {tmp_path}/usr/run\n---\n")
+    approve(str(bundle / "AGENT-CLI.md"), ledger)
+    (tmp_path / "usr" / "run").write_text("2")
+    assert judged(bundle, ledger).trusted
+
+
 def test_an_approval_does_not_move_to_another_place(bundle, ledger, tmp_path):
     approve(str(bundle / "AGENT-CLI.md"), ledger)
     copy = tmp_path / "copy" / "AGENT-CLI.md"

@@ -29,7 +29,7 @@ import re
 import shutil
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from operable.flow.approve import shell_words
 from operable.flow.approve.shell_lines import (
@@ -49,6 +49,9 @@ from operable.flow.manifest.tools import tool_of
 from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.proc.command import resolve
+
+if TYPE_CHECKING:
+    from operable.host.upstream.registration import UpstreamServer
 
 # What separates names of files in arguments and shell lines.
 _BETWEEN = re.compile(r"[\s;&|()<>{}'\"`=,:@$!\\]+")
@@ -93,12 +96,29 @@ def task_content(selected: Selected, *, cwd: str, base: str, environment: Mappin
     folder = os.path.realpath(base)
     if selected.task.get("shell") is None or folder != cwd:
         found[folder] = FOLDER
+    tool = tool_of(selected.task)
+    if tool is not None and tool.kind == "mcp":
+        server = _upstream(tool.name)
+        found[str(tool)] = "missing" if server is None else server.digest
     return TaskContent(found, list(dict.fromkeys(reading.unbound)))
+
+
+def _upstream(name: str) -> "UpstreamServer | None":
+    from operable.host.upstream.registration import find_server
+
+    try:
+        return find_server(name)
+    except Fail:
+        return None  # it cannot be called either; one that is registered later is a change
 
 
 def programs(digests: Mapping[str, str]) -> set[str]:
     """Those of the bound files that are there to be run."""
-    return {path for path, digest in digests.items() if digest != FOLDER and is_program(path)}
+    return {
+        path
+        for path, digest in digests.items()
+        if digest != FOLDER and os.path.isabs(path) and is_program(path)
+    }
 
 
 def _paths(selected: Selected, reading: "_Reading", base: str) -> Iterator[str]:
@@ -106,7 +126,10 @@ def _paths(selected: Selected, reading: "_Reading", base: str) -> Iterator[str]:
     contract = merged_contract(selected.workflow, selected.task)
     if shell is not None:
         tool = tool_of(selected.task)
-        yield from reading.command(shell if tool is None else {**shell, "program": tool.name})
+        if tool is not None and tool.kind == "mcp":
+            yield from _upstream_paths(tool.name, reading)
+        else:
+            yield from reading.command(shell if tool is None else {**shell, "program": tool.name})
     verify = merged_verify(selected.workflow, selected.task)
     if verify is not None:
         reading.line(str(verify["shell"]))
@@ -121,6 +144,15 @@ def _paths(selected: Selected, reading: "_Reading", base: str) -> Iterator[str]:
         yield from beside.paths()
     for path in contract.get("allowed_paths") or []:
         yield os.path.join(os.path.realpath(base), str(path))
+
+
+def _upstream_paths(name: str, reading: "_Reading") -> Iterator[str]:
+    server = _upstream(name)
+    if server is not None and server.argv:
+        program, *args = server.argv
+        beside = _Reading(server.cwd or reading.cwd, reading.environment, reading.unbound)
+        yield from beside.command({"program": program, "args": args})
+        yield from beside.paths()
 
 
 class _Reading:

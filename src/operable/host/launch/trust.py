@@ -3,12 +3,14 @@
 A manifest says what is downloaded and run. One in a project came with whatever was cloned, so it is only read until the user
 approves it; the approval applies to this path and this content. The content is the manifest and every file
 inside its folder that the manifest names (the profile, the secrets' descriptions, a vendored program), and what those name.
-Everything in the folder of a named program is also part of it, because programs load what is beside them.
+Everything in the folder of a named program is also part of it, because programs load what is beside them. A `bin` that is
+an absolute path (`/proc/self/cwd/…`) is part of it where it leads into the project, which its authors can change.
 """
 
 import hashlib
 import os
 from collections.abc import Iterator
+from typing import Any
 
 from operable.distribution.installation import changed_since_added
 from operable.host.launch.ledger import Ledger
@@ -16,6 +18,7 @@ from operable.kernel.data_class import dataclass
 from operable.kernel.errors import Fail
 from operable.manifest.frontmatter import FILE_LIMIT, decode, parse_document
 from operable.manifest.problem import ManifestError
+from operable.project import places
 from operable.state.consent import ConsentFile, compare
 
 _FILES = 50_000
@@ -118,7 +121,31 @@ def content_digest(path: str) -> str:
             if len(seen) > _FILES:
                 raise _too_large(path)
             waiting = sorted((*waiting, *fresh), reverse=True)  # one order, however the folders are listed
+    program = _program_in_project(first, folder)
+    if program is not None:
+        content = _hash_file(program, room)[0] if os.path.isfile(program) else "missing"
+        digest.update(f"bin\0{program}\0{content}\0".encode("utf-8", "surrogateescape"))
     return f"sha256:{digest.hexdigest()}"
+
+
+def _program_in_project(path: str, folder: str) -> str | None:
+    name = _data(path).get("bin")
+    if not isinstance(name, str) or not os.path.isabs(name) or "\0" in name:
+        return None
+    project = places.folders(folder)[0]
+    if project == folder:  # no repository: what has the hidden folder that the manifest is in
+        project = folder.rpartition("/.")[0] or folder
+    real = os.path.realpath(name)
+    return real if real.startswith(project.rstrip("/") + "/") else None
+
+
+def _data(path: str) -> dict[str, Any]:
+    """The members of a manifest; none of what cannot be read: it names nothing, and will not be loaded either."""
+    try:
+        with open(path, "rb") as file:
+            return parse_document(decode(file.read(FILE_LIMIT + 1), path), path).data
+    except ManifestError:
+        return {}
 
 
 def _hash_file(path: str, room: int) -> tuple[str, int]:
@@ -140,13 +167,8 @@ def _hash_file(path: str, room: int) -> tuple[str, int]:
 def _named_files(path: str, folder: str) -> set[str]:
     if not path.endswith(".md"):
         return set()
-    try:
-        with open(path, "rb") as file:
-            data = parse_document(decode(file.read(FILE_LIMIT + 1), path), path).data
-    except ManifestError:
-        return set()  # what cannot be read names nothing, and will not be loaded either
     named = set()
-    for text in _texts(data, _DEPTH):
+    for text in _texts(_data(path), _DEPTH):
         # Relative to the file that names it, or to the bundle.
         for start in (os.path.dirname(path), folder):
             real = os.path.realpath(os.path.join(start, text))

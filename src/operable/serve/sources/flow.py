@@ -69,6 +69,7 @@ class FlowAdapter:
 
     def __init__(self, place: EnginePlace, job_id: str) -> None:
         self._place, self._job_id = place, job_id
+        self._judged: str | None = None
 
     async def input_schema(self, action: Action) -> dict[str, Any]:
         properties = {"key": _KEY} if action.name == TRIGGER.name else {}
@@ -83,7 +84,8 @@ class FlowAdapter:
         return ()
 
     def definition(self) -> str:
-        return self._definition()[0].digest
+        self._judged = self._definition()[0].digest
+        return self._judged
 
     async def call(
         self, action: Action, arguments: Mapping[str, Any], *, confirmed: Confirmation, progress: Progress
@@ -98,6 +100,9 @@ class FlowAdapter:
 
     def _triggered(self, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
         definition, text = self._definition()
+        if self._judged not in (None, definition.digest):
+            message = "another definition was applied since the call was judged; nothing was run"
+            raise Fail("conflict", "CALL_CHANGED", message, target=self._job_id)
         database = self._place.open_store()
         try:
             key = arguments.get("key") or secrets.token_hex(8)
