@@ -1,9 +1,10 @@
 """A person answers what a person sees, and learns what became of it."""
 
 from collections.abc import Iterator
+from urllib.parse import quote
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.cli.drive import running
 from tests.serve.browser import ask, chromium, opened, start, state_of
@@ -89,6 +90,28 @@ def test_a_command_is_shown_whole_and_in_its_real_order(page, daemon, tmp_path):
     page.locator(".end-of-asked").scroll_into_view_if_needed()
     page.locator(".detail").evaluate("element => element.scrollTo(0, element.scrollHeight)")
     expect(below).to_be_hidden()
+    daemon.admin("POST", f"/sessions/{session}/kill")
+
+
+def test_an_answer_that_comes_too_late_shows_that_of_the_other_person(page, daemon, tmp_path):
+    session = start(daemon, tmp_path / "w", ask("echo twice"), {"hang": True}, label="asked")
+    until(lambda: commands(daemon, session))
+    page.goto(f"{daemon.url}/#/inbox")
+    waiting = page.get_by_role("list", name="Waiting questions").get_by_role("listitem")
+    waiting.filter(has_text="echo twice").get_by_role("link").click()
+
+    def later(route: Route) -> None:
+        question = next(each for each in daemon.admin.get("/approvals").json["approvals"])
+        body = {"allowed": False, "reason": "I was first", "digest": question["digest"]}
+        assert daemon.admin("POST", f"/approvals/{quote(question['id'])}/answer", body).status == 200
+        route.continue_()
+
+    page.route("**/answer", later)
+    page.keyboard.press("a")
+
+    expect(waiting).to_have_count(0)
+    expect(page.locator(".detail .outcome")).to_contain_text("I was first")
+    expect(page.get_by_role("button", name="Allow once")).to_have_count(0)
     daemon.admin("POST", f"/sessions/{session}/kill")
 
 

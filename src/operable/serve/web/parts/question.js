@@ -45,7 +45,7 @@ export function questionCard(question) {
     h("div", { class: "line" }, h("h1", null, isHere(of) ? "Needs you" : [asker(question), session?.label, where(question)].filter(Boolean).join(" · ")),
       h("span", { class: "quiet end", title: exact(question.askedAt) }, age(question.askedAt))),
     question.isChanged ? h("p", { class: "needs_you", role: "alert" }, "● It changed since it was shown, and was not answered. Read it again.") : null,
-    isOpen ? null : outcome(question),
+    isOpen ? null : outcome(question), !isOpen && question.problem ? problem(question.problem) : null,
     h("div", { class: isOpen ? "asked" : "was-asked" },
       h("p", { class: "wants" }, isOpen ? "wants to " : "asked to ", h("strong", null, verb(question))),
       question.command ? h("pre", { class: "subject" }, question.command) : null,
@@ -168,7 +168,9 @@ export async function answer(question, decision) {
     store.keep("approvals", view);
   } catch (error) {
     const isChanged = error instanceof ApiError && error.code === "ASK_CHANGED";
-    store.keep("approvals", isChanged ? { ...(await asked(question)), isChanged } : { ...question, problem: error, given: decision.content });
+    const known = store.find("approvals", question.id) || question;
+    const now = known.state === "waiting" ? question : known; // another user may have answered meanwhile
+    store.keep("approvals", isChanged ? { ...(await asked(question)), isChanged } : { ...now, problem: error, given: decision.content });
   }
 }
 
