@@ -78,6 +78,8 @@ STREAMS = st.builds(
 )
 
 # A value cut by a line end and a line with two values: as many values as lines, and not one line is an event.
+# A remark on the first line, and one on the second that a look ahead makes before it.
+REPEATED = b'{"type":"aoi:meta","tool":"outline"}\n{"type":"created","type":"aoi:summary","ok":true}\n'
 GLUED = b'{"type":"a","x":[1\n2]}\n{"type":"b"},{"type":"c"}\n'
 
 
@@ -121,6 +123,7 @@ def read(chunks, exit_status, *, exact=False, close=True, **options):
     st.sampled_from([40, 10**6]),
 )
 @example((GLUED, [GLUED]), (), 0, False, False, 40)
+@example((REPEATED, [REPEATED]), (), 0, False, False, 10**6)
 def test_any_chunking_gives_the_same_events_and_the_same_verdict(
     cut, types, exit_status, unbounded, accept_partial, limit
 ):

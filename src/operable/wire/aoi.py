@@ -142,7 +142,7 @@ class Reader:
         doubt = self._doubt()
         if doubt is not None and self.strict and code in ("OK", "PARTIAL", "PARTIAL_FAILURE", "STREAM_ENDED"):
             code, detail, line = "DOUBTFUL", doubt.message, doubt.line or line
-        notes = list(self._notes.values())
+        notes = self._remarks()
         if self.meta is None and self.counts.events and code != "NEVER_STARTED":
             notes.append(Note("META_MISSING", "there is no aoi:meta (4)"))
         outcome, reason = explain(code, line=line, detail=detail, exit_status=exit_status)
@@ -169,7 +169,11 @@ class Reader:
                 self.summary, domain=counts.domain, warnings=counts.warnings, errors=counts.errors
             ):
                 self._notes.setdefault(kind, Note(kind, message, self._line))
-        return next((note for note in self._notes.values() if note.code in DOUBTS), None)
+        return next((note for note in self._remarks() if note.code in DOUBTS), None)
+
+    def _remarks(self) -> list[Note]:
+        """The notes in the order of the lines, however the bytes came: a look ahead remarks on a later line first."""
+        return sorted(self._notes.values(), key=lambda note: note.line or 0)
 
     def _read(self, lines: list[bytes]) -> list[Event]:
         if self.strict or self._looked < LOOKED_AT:

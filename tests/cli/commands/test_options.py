@@ -375,7 +375,11 @@ seen("app call", "--stdin", by=APP + "a_command_reads_what_it_is_given")
 seen("app inspect", "--resource", by=APP + "inspect_gives_the_text_the_skills_and_the_digest")
 seen("init app", "--to", by="cli/commands/init/test_app.py::test_a_dry_run_writes_nothing_and_a_run_writes_a_package_that_conforms")  # fmt: skip
 seen("init tool", "--to", by="cli/commands/init/test_tool.py::test_a_dry_run_writes_nothing_and_a_run_writes_a_tool_whose_tests_pass")  # fmt: skip
-seen("init client", "--to", by="cli/commands/init/test_client.py::test_the_client_of_outline_calls_it")
+seen(
+    "init client",
+    "--to",
+    by="cli/commands/init/test_client.py::test_a_tool_that_says_nothing_and_a_module_that_is_there_are_refused",
+)
 seen("init skill", "--to", by="cli/commands/init/test_skill.py::test_a_skill_has_each_command_with_its_words_and_what_it_risks")  # fmt: skip
 seen("init wrap", "--to", by="cli/commands/init/test_wrap.py::test_a_draft_is_planned_then_written_and_never_over_another")  # fmt: skip
 

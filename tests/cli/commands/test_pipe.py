@@ -49,6 +49,7 @@ def test_an_error_of_a_stage_in_front_is_told(tmp_path):
     assert outcome.exit_code == 77
     assert outcome.of("verdict")[0]["error"]["code"] == "LOGIN"
     assert (outcome.error["category"], outcome.error["code"]) == ("authn", "SUMMARY_NOT_OK")
+    assert outcome.error["message"].endswith(". Its error: log in")
 
 
 def test_the_stage_that_caused_the_failure_is_named_and_not_the_one_behind_it(tmp_path):

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from operable.cli.call.verdicts import as_event, as_fields, closing_word, failure, plain
 from operable.cli.variables import warn_of_exposed
 from operable.kernel.errors import EX_OK
-from operable.kernel.redact import Redactor
+from operable.kernel.redact import Redactor, redact_text
 from operable.run.failure import speaks_for_itself
 from operable.run.session import decisive
 from operable.wire.framework import Check, Error, Meta, Plan, Summary, Warning  # noqa: A004 - the wire's name for it
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from operable.proc.tree.orphans import Adoption, Swept
-    from operable.run import Call
+    from operable.run import Call, Verdict
     from operable.tool import Relay
     from operable.wire.framework import Event
 
@@ -49,6 +49,8 @@ _OURS = frozenset(
 _PIECE = 512
 # A diagnostic line that is longer than this is not text; it is not shown.
 _LINE_LIMIT = 64 * 1024
+# As much of what a tool says of its failure.
+_SHOWN = 300
 
 
 def pass_on(
@@ -79,9 +81,17 @@ def pass_on(
         more = {} if len(names) == 1 else {"stage": place + 1}
         error = failure(stage.verdict, names[place], stage.stderr, **more)
         if more:
-            error.message = f"stage {place + 1} of {len(names)}, {error.message}"
+            error.message = f"stage {place + 1} of {len(names)}, {error.message}{_own_error(stage.verdict)}"
             error.exit_code = call.exit_code
         raise error
+
+
+def _own_error(verdict: Verdict) -> str:
+    """What a tool said of its failure. In a pipeline, its events go to the next stage and not to the caller."""
+    error = verdict.last_error
+    if error is None or not isinstance(error.message, str) or error.message in verdict.reason:
+        return ""
+    return f" Its error: {redact_text(error.message)[:_SHOWN]}"
 
 
 class Passing:

@@ -43,11 +43,21 @@ def client(tool: str, *, to: str = ".") -> Iterator[Change]:
 def write(changes: list[Change]) -> Iterator[FileWritten]:
     import os
 
-    from operable.state.atomic import create_whole
+    from operable.kernel.errors import EX_CANTCREAT
+    from operable.state.atomic import advise, create_whole
 
     for change in changes:
-        os.makedirs(os.path.dirname(change.target) or ".", exist_ok=True)
-        create_whole(change.target, str(change["text"]).encode())
+        try:
+            os.makedirs(os.path.dirname(change.target) or ".", exist_ok=True)
+            create_whole(change.target, str(change["text"]).encode())
+        except OSError as problem:
+            message, hint = (
+                f"cannot write it: {problem.strerror}",
+                advise(problem, "--to DIR on another disk"),
+            )
+            raise Fail(
+                "io", "CANNOT_WRITE", message, target=change.target, hint=hint, exit_code=EX_CANTCREAT
+            ) from problem
         yield FileWritten(path=change.target)
 
 
