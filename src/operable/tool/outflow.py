@@ -170,8 +170,11 @@ class Outflow:
             self._run.count = count
         return last
 
-    def _pour_batches(self, rows: "list[Any]", items: "Iterator[Any]", emitter: "Emitter") -> "Any":
-        """The same for lists of results, each of which is encoded and written as a whole (see `rows`)."""
+    def _pour_batches(self, rows: "Any", items: "Iterator[Any]", emitter: "Emitter") -> "Any":
+        """The same for lists of results, each of which is encoded and written as a whole (see `rows`).
+
+        A list is let go before the next is asked for: the next is made in the same memory, which the caches still have.
+        """
         from operable.tool.rows import batch_encoder
 
         encode = batch_encoder(self._run.command.event_classes(), self._plain_line)
@@ -189,10 +192,12 @@ class Outflow:
                 last = rows[-1]
             if self._run.truncated:
                 return last
-            following = next(items, _END)
-            if following is _END:
+            del rows
+            rows = next(items, _END)
+            if rows is _END:
                 return last
-            rows = following if following.__class__ is list else self._as_batch(following)
+            if rows.__class__ is not list:
+                rows = self._as_batch(rows)
 
     def _as_batch(self, item: "Any") -> "list[Any]":
         """A single result among lists of them; nothing for a notice, which is dealt with by looking at it."""

@@ -70,6 +70,7 @@ def eased(rows: Iterator[Any]) -> Generator[Any, None, None]:
         for row in rows:
             if row.__class__ is not list or count > _MANY:
                 yield row
+                del row  # as in Outflow: nothing is held while the next is made
             else:
                 count += len(row)
                 yield from row

@@ -82,8 +82,10 @@ def search(upstream: Upstream) -> Iterator[Any]:
                     yield upstream.foreign_line(line)
         binary: list[_Ended] = []
         rows = _rows(messages, upstream, binary)
+        del messages
         if rows:
             yield rows
+        del rows  # the next block is decoded in the memory of this one, which the caches still have
         yield from map(_binary, binary)
 
 
