@@ -46,6 +46,14 @@ def test_what_is_not_there_is_said_with_what_was_perhaps_meant(tmp_path):
     with pytest.raises(Fail) as caught:
         find("tod", str(tmp_path))
     assert (caught.value.code, caught.value.hint) == ("UNKNOWN_APP", "Did you mean todo?")
+
+
+def test_where_there_is_no_application_the_hint_says_how_to_get_one(tmp_path):
+    with pytest.raises(Fail) as caught:
+        find("todo", str(tmp_path), user_folder=str(tmp_path / "none"))
+
+    assert caught.value.code == "UNKNOWN_APP"
+    assert caught.value.hint == "add one: operable app add SOURCE; or begin one: operable init app NAME"
     with pytest.raises(Fail) as caught:
         find("./nothing", str(tmp_path))
     assert caught.value.code == "APP_NOT_FOUND"

@@ -27,7 +27,7 @@ class ApplicationPackages(PackageKind):
         wrong = [problem for problem in validate(folder).problems if problem.level == "error"]
         if package is None or wrong:
             why = wrong[0].message if wrong else f"its {FILE} is not one of an agent application"
-            hint, message = "operable app validate shows each problem", f"the package cannot be used: {why}"
+            hint, message = "each problem: operable app validate FOLDER", f"the package cannot be used: {why}"
             raise Fail("validation", "APP_INVALID", message, hint=hint, target=folder)
         app = package.require()
         rights = {

@@ -46,6 +46,10 @@ def find(
     if len(meant) > 1:
         judge = approvals if approvals is not None else Approvals()
         meant.sort(key=lambda package: not judge.standing(package).trusted)
+    if not meant and not packages:
+        message = f"there is no app {name[:100]!r}: no app was added, and the project has none"
+        hint = "add one: operable app add SOURCE; or begin one: operable init app NAME"
+        raise Fail("usage", "UNKNOWN_APP", message, target=name[:100], hint=hint)
     if not meant:
         raise unknown("app", name, sorted({package.slug for package in packages}))
     return meant[0]

@@ -6,6 +6,8 @@ two things, such as an error that is also a verdict: both are said.
 
 from __future__ import annotations
 
+from re import sub
+
 from operable.kernel.errors import CATEGORIES, Fail
 from operable.tool import Event, Record
 
@@ -30,7 +32,7 @@ class CodeExplanation(Event):
     """What a word means that Operable ended or answered with."""
 
     name: str
-    kind: Literal["error", "exit_status", "category", "verdict", "note"]
+    kind: Literal["error", "exit_status", "category", "verdict", "note", "warning"]
     meaning: str
     retryable: bool | None = None
     exit_status: int | None = None
@@ -56,8 +58,18 @@ def page(explanation: CodeExplanation) -> str:
         lines[0] += f", {'worth repeating later' if explanation.retryable else 'the same call fails again'}"
     lines += ["", explanation.meaning]
     for form in explanation.forms or ():
-        lines += ["", f"    {form.message}", *([f"      hint: {form.hint}"] if form.hint else [])]
+        lines += ["", f"    {_plain(form.message)}"]
+        if form.hint:
+            lines.append(
+                "      hint: "
+                + (_plain(form.hint) if form.hint != _COMPUTED else "says what to do where it happens")
+            )
     return "\n".join(lines) + "\n"
+
+
+def _plain(text: str) -> str:
+    """What is filled in, as the help of a command writes it: PACKAGE."""
+    return sub(r"\{(\w+)\}", lambda match: match[1].upper(), text).replace(_COMPUTED, "…")
 
 
 def unknown(word: str, checks: list[str]) -> Fail:
@@ -65,7 +77,7 @@ def unknown(word: str, checks: list[str]) -> Fail:
     from difflib import get_close_matches
 
     known = _codes()
-    names = [*known["errors"], *known["verdicts"], *known["notes"], *known["categories"], *checks]
+    names = [*(name for group in _NAMED for name in known[group]), *known["categories"], *checks]
     near = get_close_matches(word.upper(), names, 1) or get_close_matches(word.lower(), names, 1)
     hint = f"did you mean operable explain {near[0]}?" if near else "operable explain lists the checks"
     return Fail(
@@ -80,7 +92,7 @@ def unknown(word: str, checks: list[str]) -> Fail:
 def known_words() -> Iterator[tuple[str, str]]:
     """Everything that can be explained beside the checks, each with what it is."""
     known = _codes()
-    for group, kind in (("errors", "error"), ("verdicts", "verdict"), ("notes", "note")):
+    for group, kind in _NAMED.items():
         yield from ((name, _KINDS[kind]) for name in known[group])
     yield from ((name, _KINDS["category"]) for name in known["categories"])
     yield from ((status, meant["meaning"]) for status, meant in known["exit_statuses"].items())
@@ -92,7 +104,11 @@ _KINDS = {
     "category": "a category of errors",
     "verdict": "a verdict on a stream",
     "note": "a note on a stream",
+    "warning": "a warning: the work went on",
 }
+# Groups of codes, and the kind of each.
+_NAMED = {"errors": "error", "verdicts": "verdict", "notes": "note", "warnings": "warning"}
+_COMPUTED = "{…}"
 
 
 def _errors(name: str, known: Any) -> list[CodeExplanation]:
@@ -127,6 +143,8 @@ def _judged(name: str, known: Any) -> list[CodeExplanation]:
         found.append(CodeExplanation(name=name, kind="verdict", meaning=meaning))
     if note := known["notes"].get(name):
         found.append(CodeExplanation(name=name, kind="note", meaning=note))
+    for warning in known["warnings"].get(name, ()):
+        found.append(CodeExplanation(name=name, kind="warning", meaning=_plain(warning)))
     return found
 
 

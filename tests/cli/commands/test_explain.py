@@ -33,6 +33,17 @@ def test_an_error_is_explained_with_its_status_and_with_each_way_it_is_worded():
     assert event["forms"][0]["message"] == "this needs the package {package}, which is not installed"
 
 
+def test_a_warning_is_explained_and_what_is_filled_in_has_a_name():
+    (found,) = operable("explain", "NO_WORKER").results
+
+    assert found["kind"] == "warning"
+    assert "operable engine start" in found["meaning"]
+    printed = operable("explain", "EXTRA_MISSING", "JOBS_LEFT", output=None).stdout.decode()
+    assert "this needs the package PACKAGE" in printed
+    assert "are not in the manifest go on" in printed
+    assert "{" not in printed
+
+
 def test_a_number_may_be_a_check_and_a_status_of_a_signal_is_named():
     assert [event["type"] for event in operable("explain", "3").results] == ["explanation"]
     (event,) = operable("explain", "139").results

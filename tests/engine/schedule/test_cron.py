@@ -17,7 +17,7 @@ from operable.kernel.errors import Fail
 ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata")
 FIXED = (
     *("30 2 * * *", "0 0 * * *", "15,45 1-3 * * *", "0 3 * * SUN", "30 1 1,15 * *"),
-    *("5 4 29 2 *", "0 12 13 * FRI", "59 23 31 12 *"),
+    *("5 4 29 2 *", "0 12 13 * FRI", "59 23 31 12 *", "0 4 * * FRI-SUN"),
 )
 STARRED = ("*/30 * * * *", "15 * * * *", "*/20 1-3 * * *", "0 */6 * * *", "*/45 2 * * MON-FRI")
 START, END = datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC)

@@ -64,6 +64,18 @@ def test_the_newest_records_are_read_over_rotated_files(tmp_path):
     assert verify(str(log))["verified"] is True
     with pytest.raises(FlowError, match="Execution not found in audit log: e99"):
         find(str(log), "e99")
+    with pytest.raises(FlowError, match="Several executions in the audit log begin with e"):
+        find(str(log), "e")
+    with pytest.raises(FlowError, match="Execution not found"):
+        find(str(log), "")
+
+
+def test_the_unique_beginning_of_an_id_is_enough_and_a_whole_id_is_only_itself(tmp_path):
+    log = tmp_path / "audit.ndjson"
+    fill(log, 12)
+
+    assert find(str(log), "e11")["execution_id"] == "e11"
+    assert find(str(log), "e1")["execution_id"] == "e1"
 
 
 def test_malformed_lines_are_skipped_with_a_warning(tmp_path):

@@ -10,17 +10,12 @@ from collections.abc import Iterable
 from typing import Any
 
 from operable.cli.engine.events import EngineJob, EngineStatus, EngineWorker
+from operable.cli.short_ids import short_id
 from operable.engine.lifecycle.states import ACTIVE, EngineRunState
 from operable.engine.store.rows import Approval, Definition, Run
 
 Row = dict[str, Any]
-# `run_` and eight digits: among a million runs, one id in four thousand is not unique so, and then the command says it.
-_SHORT = 12
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
-
-
-def short_id(run_id: str) -> str:
-    return run_id[:_SHORT]
 
 
 def duration(seconds: float) -> str:

@@ -191,7 +191,7 @@ def written(place: EnginePlace, request: Callable[[RunStore], Run]) -> EngineRun
 def require_run(place: EnginePlace, run_id: str) -> Run:
     with reading(place) as connection:
         if connection is None:
-            raise Fail("not_found", "RUN_NOT_FOUND", f"there is no run {run_id}", target=run_id)
+            raise queries.no_such_run(run_id)
         return queries.find_by_prefix(connection, run_id)
 
 

@@ -47,7 +47,7 @@ def shown_log(
     wanted.check()
     with reading(place) as connection:
         if connection is None:
-            raise Fail("not_found", "RUN_NOT_FOUND", f"there is no run {run_id}", target=run_id)
+            raise queries.no_such_run(run_id)
         run = queries.find_by_prefix(connection, run_id)
         timeline = queries.read_timeline(connection, run.run_id)
         attempts = [each for each in queries.list_attempts(connection, run.run_id) if each.ended_at]
@@ -73,7 +73,7 @@ def drawn_timeline(
 
     with reading(place) as connection:
         if connection is None:
-            raise Fail("not_found", "RUN_NOT_FOUND", f"there is no run {run_id}", target=run_id)
+            raise queries.no_such_run(run_id)
         run = queries.find_by_prefix(connection, run_id)
         definition = find_definition(connection, run.definition)
         bars = bars_of(

@@ -13,6 +13,7 @@ from typing import Any
 from operable.cli.flow.command import FlowCall
 from operable.cli.flow.input import addressed, warned
 from operable.cli.flow.work_events import FlowExecution, FlowTask
+from operable.cli.short_ids import short_id
 from operable.flow.errors import FlowError
 from operable.flow.manifest import inheritance
 from operable.flow.manifest.selection import Selected, select, value_commands
@@ -112,11 +113,16 @@ def executed(changes: list[Change[Callable[[], Any]]], context: Context) -> Iter
             task_id=answer["source"]["task_id"],
             ok=answer["ok"],
             exit_code=answer["result"]["exit_code"],
-            execution_id=answer["execution_id"],
+            execution_id=_shown_id(answer["execution_id"], context),
             answer=answer,
         )
         if not answer["ok"]:
             context.conclude(exit_code=_FAILED)
+
+
+def _shown_id(execution_id: Any, context: Context) -> Any:
+    """Whole for a machine; a task that did not run has none."""
+    return execution_id if context.machine or execution_id is None else short_id(execution_id)
 
 
 def planned_run(call: FlowCall) -> Iterator[Change[WorkflowRun] | Warn]:
@@ -162,7 +168,7 @@ def ran(changes: list[Change[WorkflowRun]], context: Context) -> Iterator[FlowTa
                 task_id=task,
                 status=record["status"],
                 reason=record["reason"],
-                execution_id=record["execution_id"],
+                execution_id=_shown_id(record["execution_id"], context),
                 record=record,
             )
     result = run.result()

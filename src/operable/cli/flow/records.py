@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from operable.cli.flow.input import addressed
 from operable.cli.flow.work_events import FlowAuditProblem, FlowAuditVerdict, FlowRecord
+from operable.cli.short_ids import short_id
 from operable.flow.approve.audit_trail import lost_uses
 from operable.flow.audit import log as audit_log
 from operable.flow.audit.record import ending
@@ -18,23 +19,27 @@ from operable.tool import Context, Warn
 _NOT_WHOLE = 65
 
 
-def records(by: Caller, newest: int | None) -> Iterator[FlowRecord | Warn]:
-    """Oldest first; all of them are read as they are asked for, so that a limit is also one of the work."""
+def records(by: Caller, newest: int | None, *, people: bool = False) -> Iterator[FlowRecord | Warn]:
+    """Oldest first, for people with short ids.
+
+    All of them are read as they are asked for, so that a limit is also one of the work.
+    """
     with addressed("audit"):
         path = by.place("audit")
         for record in audit_log.oldest_first(path) if newest is None else _newest(path, newest):
             if isinstance(record, audit_log.MalformedLine):
                 yield Warn("AUDIT_RECORD_MALFORMED", f"line {record.line}: {record.message}")
             else:
-                yield _event(record)
+                yield _event(record, short_id if people else str)
 
 
-def _event(record: dict[str, Any]) -> FlowRecord:
+def _event(record: dict[str, Any], shown: Callable[[str], str]) -> FlowRecord:
     # A program that may write the file may have written this: nothing about it is certain.
     source = record.get("source")
     place = source if isinstance(source, dict) else {}
+    execution_id = _text(record.get("execution_id"))
     return FlowRecord(
-        execution_id=_text(record.get("execution_id")),
+        execution_id=None if execution_id is None else shown(execution_id),
         timestamp=_text(record.get("timestamp")),
         task=f"{place.get('workflow_id')}/{place.get('task_id')}",
         outcome=_outcome(record),

@@ -9,6 +9,7 @@ from typing import Any
 
 from operable.cli.engine.people import duration
 from operable.cli.gate.events import InboxAnswer, InboxItem
+from operable.cli.short_ids import QUESTION, short_id
 from operable.gate.approvals import Decision
 from operable.gate.call import person
 from operable.kernel.errors import Fail
@@ -16,8 +17,6 @@ from operable.serve.approvals import ApprovalInbox, ApprovalView
 from operable.serve.session.registry import SessionRegistry
 from operable.tool import Change
 
-# `ask_sha256:` and twelve digits; `inbox answer` takes the unique beginning of an id.
-_SHORT = 23
 _POLL = 0.5  # seconds between two looks; a person does not notice it
 
 
@@ -106,7 +105,7 @@ def _row(view: ApprovalView) -> dict[str, Any]:
     """As people see it: who asks, from where, since when and for what."""
     return {
         "type": "inbox_item",
-        "id": view.id[:_SHORT],
+        "id": short_id(view.id, QUESTION),
         "age": duration(time.time() - view.asked_at / 1000),
         "agent": view.agent,
         "folder": _short_folder(view.folder),

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 
-from operable.flow.manifest.schedules import cron_problem, is_zone
+from operable.flow.manifest.schedules import cron_problem, is_zone, wall_times
 from operable.kernel.errors import Fail
 
 # Longer than any change of clocks, so that one is seen before it comes.
@@ -47,11 +47,9 @@ class CronSchedule:
         """Every tick later than this moment, in order. Ends if the expression never comes again."""
         from zoneinfo import ZoneInfo
 
-        from cronsim import CronSim
-
         zone, latest = ZoneInfo(self.zone), int(moment)
         waiting: list[int] = []  # second passes: they come after the first passes of later times
-        for wall in CronSim(self.cron, _first_wall(moment, zone)):
+        for wall in wall_times(self.cron, _first_wall(moment, zone)):
             for tick in _moments(wall, zone, fixed=self.is_fixed):
                 heapq.heappush(waiting, tick)
             # No later time has a moment before the first pass of this one.
@@ -67,11 +65,9 @@ class CronSchedule:
         """Every tick up to this moment, latest first: what a long absence needs is near its end."""
         from zoneinfo import ZoneInfo
 
-        from cronsim import CronSim
-
         zone, earliest = ZoneInfo(self.zone), int(moment) + 1
         waiting: list[int] = []  # negative, so that the latest is first
-        for wall in CronSim(self.cron, _last_wall(moment, zone), reverse=True):
+        for wall in wall_times(self.cron, _last_wall(moment, zone), reverse=True):
             for tick in _moments(wall, zone, fixed=self.is_fixed):
                 heapq.heappush(waiting, -tick)
             # No earlier time has a moment after the second pass of this one.

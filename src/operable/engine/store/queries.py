@@ -75,6 +75,11 @@ def list_changed(connection: StoreConnection, since: int, limit: int) -> list[Ru
     return sorted(runs, key=lambda run: (run.changed_at, run.run_id))[:limit]
 
 
+def no_such_run(run_id: str) -> Fail:
+    hint = "list them: operable engine runs"
+    return Fail("not_found", "RUN_NOT_FOUND", f"there is no run {run_id}", target=run_id, hint=hint)
+
+
 def find_by_prefix(connection: StoreConnection, prefix: str) -> Run:
     """The run whose id this is, or begins with. Raises Fail if no run matches, or more than one."""
     rows = connection.execute(
@@ -82,8 +87,7 @@ def find_by_prefix(connection: StoreConnection, prefix: str) -> Run:
         (prefix, prefix + "~"),
     )
     if not rows:
-        hint = "list them: operable engine runs"
-        raise Fail("not_found", "RUN_NOT_FOUND", f"there is no run {prefix}", target=prefix, hint=hint)
+        raise no_such_run(prefix)
     runs = [Run.read(row) for row in rows]
     if len(runs) > 1 and runs[0].run_id != prefix:
         message = f"several runs begin with {prefix}"

@@ -120,7 +120,7 @@ def verify_execution(
     if found["verified"] and is_future(record.get("timestamp"), time.time()):
         reason = f"the record is of {record.get('timestamp')}, which has not come yet"
         found = {**found, "verified": False, "reason": reason}
-    return {"ok": True, "execution_id": execution_id, **found}
+    return {"ok": True, "execution_id": record["execution_id"], **found}
 
 
 def _unverified(record: Mapping[str, Any], reason: str) -> Json:

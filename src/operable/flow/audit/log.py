@@ -145,10 +145,20 @@ def read(path: str, limit: int | None = None) -> tuple[list[Json], list[Json]]:
 
 
 def find(path: str, execution_id: str) -> Json:
-    """The newest record of an execution."""
+    """The newest record of an execution; the unique beginning of its id is enough."""
+    found: dict[str, Json] = {}
     for each in newest_first(path):
-        if isinstance(each, dict) and each.get("execution_id") == execution_id:
+        if not isinstance(each, dict):
+            continue
+        known = each.get("execution_id")
+        if known == execution_id:
             return each
+        if execution_id and isinstance(known, str) and known.startswith(execution_id):
+            found.setdefault(known, each)
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        raise FlowError("invalid_argument", f"Several executions in the audit log begin with {execution_id}")
     raise FlowError("invalid_argument", f"Execution not found in audit log: {execution_id}")
 
 

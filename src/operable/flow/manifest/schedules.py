@@ -1,10 +1,13 @@
 """Schedules: whether a clock understands one, and when it comes next in its time zone."""
 
+import re
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import islice
 
 _FIELDS = 5  # a sixth would be seconds, which no other reader of manifests knows
 _LONGEST = 200
+_TO_SUNDAY = re.compile(r"\b(MON|TUE|WED|THU|FRI|SAT|[1-6])-SUN\b", re.IGNORECASE)
 _NO_ZONES = (
     "localtime",
     "posixrules",
@@ -12,9 +15,20 @@ _NO_ZONES = (
 )  # files beside the zones, of which each machine has its own
 
 
+def wall_times(cron: str, start: datetime, *, reverse: bool = False) -> Iterator[datetime]:
+    """The times of a wall clock that an expression matches; CronSimError if it cannot be read.
+
+    A range of days that ends on Sunday goes to the end of the week (`MON-SUN`): Sunday is 0 and 7, and `cronsim` takes
+    its name for 0 alone.
+    """
+    from cronsim import CronSim
+
+    return CronSim(_TO_SUNDAY.sub(r"\1-7", cron), start, reverse=reverse)
+
+
 def cron_problem(cron: str) -> str | None:
     """What is wrong with this expression."""
-    from cronsim import CronSim, CronSimError
+    from cronsim import CronSimError
 
     if len(cron) > _LONGEST:
         return "it is longer than any cron expression"
@@ -22,7 +36,7 @@ def cron_problem(cron: str) -> str | None:
         return f"it has not {_FIELDS} fields"
     try:
         # A wall clock of any day: whether an expression is well formed and ever comes does not depend on today.
-        next(CronSim(cron, datetime(2000, 1, 1)))  # noqa: DTZ001 - the zone is judged by itself
+        next(wall_times(cron, datetime(2000, 1, 1)))  # noqa: DTZ001 - the zone is judged by itself
     except CronSimError as problem:
         return str(problem).lower()
     except StopIteration:
@@ -49,13 +63,11 @@ def next_runs(cron: str, zone: str, after: datetime, count: int) -> list[str]:
     """The next moments in the schedule's own zone (`2026-11-16T09:00+01:00`); empty for what no clock understands."""
     from zoneinfo import ZoneInfo
 
-    from cronsim import CronSim
-
     if cron_problem(cron) is not None:
         return []
     try:
         start = after.astimezone(ZoneInfo(zone))
-        found = list(islice(CronSim(cron, start), count))
+        found = list(islice(wall_times(cron, start), count))
     except (ValueError, OSError, KeyError):  # zoneinfo's "not found" is a KeyError
         return []
     return [moment.isoformat(timespec="minutes") for moment in found]

@@ -23,7 +23,13 @@ OPERATION = Operation(
     summary="Verify the signature of an execution",
     run=_run,
     params=(
-        Parameter("executionId", "word", shown="<execution-id>", called="execution", help="its id"),
+        Parameter(
+            "executionId",
+            "word",
+            shown="<execution-id>",
+            called="execution",
+            help="its id, or a unique beginning",
+        ),
         Parameter("allowedSigners", help="a file with the signers that are believed, as ssh-keygen has them"),
         Parameter("publicKey", agentcli=False, help="a file with the key that signs in-toto statements"),
         home("where the audit is kept"),

@@ -27,7 +27,7 @@ class AgentPackages(PackageKind):
             loaded = load(os.path.join(folder, MANIFEST), kind="agent-cli", workspace=folder)
         except ManifestError as problem:
             message = f"the package cannot be used: {problem.problems[0] if problem.problems else problem}"
-            hint = "operable agent validate shows each problem"
+            hint = "each problem: operable agent validate FOLDER"
             raise Fail("validation", "AGENT_INVALID", message, hint=hint, target=MANIFEST) from problem
         agent = loaded.as_(AgentCli)
         bundled = os.path.join(bundled_agents(), agent.name)

@@ -154,7 +154,7 @@ def provider(name: str) -> Sandbox:
             "SANDBOX_PROVIDER_UNKNOWN",
             f"there is no sandbox provider {name!r}",
             target=name,
-            hint=problem.hint,
+            hint=f"{(problem.hint or '').removesuffix('.')}, none.",
         ) from problem
 
 

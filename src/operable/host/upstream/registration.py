@@ -188,7 +188,13 @@ def find_server(name: str) -> UpstreamServer:
 
 def _unusable(name: str) -> Fail:
     text = f"what is kept of the server {name[:40]!r} is not what was approved"
-    return Fail("config", "APPROVALS_UNUSABLE", text, target=name[:40], hint="operable upstream add it again")
+    return Fail(
+        "config",
+        "APPROVALS_UNUSABLE",
+        text,
+        target=name[:40],
+        hint=f"add it again: operable upstream add {name[:40]} …",
+    )
 
 
 def _invalid(why: str, name: str) -> Fail:

@@ -419,6 +419,8 @@ def test_a_sandbox_that_does_not_exist_is_refused_before_anything_runs(scene, tm
         "prompt", "scripted", "--prompt", touching(tmp_path / "t"), "--allow", "*", "--sandbox", "cellophane"
     )
     assert (outcome.exit_code, outcome.error["code"]) == (78, "SANDBOX_PROVIDER_UNKNOWN")
+    assert "bubblewrap" in outcome.error["hint"]
+    assert outcome.error["hint"].endswith(", none.")
     assert not (tmp_path / "t").exists()
 
 

@@ -32,7 +32,7 @@ def audit(call: FlowCall, context: Context) -> Iterator[FlowRecord | FlowAuditPr
 
     if call["action"] == "verify":
         return verdict(call.caller(), context, call["anchor"], call["key"])
-    return records(call.caller(), call["limit"])  # type: ignore[return-value]  # and warnings
+    return records(call.caller(), call["limit"], people=not context.machine)  # type: ignore[return-value]  # and warnings
 
 
 COMMAND = audit
