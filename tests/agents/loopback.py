@@ -100,6 +100,20 @@ def _hermes(home: Path, url: str) -> dict[str, str]:
     return {"HERMES_HOME": str(home / ".hermes")}
 
 
+def _kilo(home: Path, url: str) -> dict[str, str]:
+    """A fork of opencode: the same configuration, with other names for its variables."""
+    variables = {name.replace("OPENCODE", "KILO"): value for name, value in _opencode(home, url).items()}
+    config = json.loads((home / ".config" / "opencode" / "opencode.json").read_text("utf-8"))
+    for name in ("$schema", "share"):
+        del config[name]
+    return {
+        **variables,
+        "KILO_CONFIG_CONTENT": json.dumps(config),
+        "KILO_DISABLE_SESSION_INGEST": "1",
+        "KILO_DISABLE_SHARE": "1",
+    }
+
+
 def _opencode(home: Path, url: str) -> dict[str, str]:
     provider = {
         "npm": "@ai-sdk/openai-compatible",
@@ -279,6 +293,7 @@ _SETTINGS = {
     "goose": _goose,
     "hermes": _hermes,
     "kimi-code": _kimi_code,
+    "kilo": _kilo,
     "opencode": _opencode,
     "operable-agent": _operable_agent,
     "pi": _pi,

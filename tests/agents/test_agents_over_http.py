@@ -18,10 +18,16 @@ LIMIT = 240
 AT_ONCE = 3  # agents; two processors have enough to do with that
 # Both are part of this project, so they are always there.
 OWN = [Driven("operable-agent", "operable-agent"), Driven("operable-agent-acp", "operable-agent")]
-MORE = [Driven("droid", "droid"), Driven("pi", "pi"), Driven("vibe", "vibe")]
+MORE = [Driven("droid", "droid"), Driven("kilo", "kilo"), Driven("pi", "pi"), Driven("vibe", "vibe")]
 AIONRS = Driven("aionrs", "aionrs")  # on no registry: where AIONRS_BIN names one
 NEVER_ASKS = {"pi"}
-MODES = ("codex", "read-only"), ("codex-app-server", "read-only"), ("goose", "approve"), ("opencode", "ask")
+MODES = (
+    ("codex", "read-only"),
+    ("codex-app-server", "read-only"),
+    ("goose", "approve"),
+    ("kilo", "ask"),
+    ("opencode", "ask"),
+)
 CHOICES = {name: {"mode": mode} for name, mode in MODES} | {
     "aionrs": {"model": "claude-sonnet-5", "options": {"provider": "anthropic"}}
 }

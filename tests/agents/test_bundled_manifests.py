@@ -23,9 +23,9 @@ def handle(request):
 
 
 def test_the_agents_that_the_project_promises_are_there():
-    promised = "aionrs claude-code cline codex codex-app-server copilot droid gemini goose hermes kimi-code opencode pi vibe"
+    promised = "aionrs claude-code cline codex codex-app-server copilot droid gemini goose hermes kilo kimi-code opencode pi"
 
-    assert {*promised.split(), "operable-agent", "qwen"} <= set(NAMES)
+    assert {*promised.split(), "operable-agent", "qwen", "vibe"} <= set(NAMES)
 
 
 def test_a_manifest_loads_strictly_without_a_warning_and_has_an_arm(handle):

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -539,3 +540,65 @@ def test_a_call_that_is_told_again_is_a_revision_only_where_it_says_something_el
     assert [type(event) for event in first] == [ToolCall]
     assert (same, less) == ([], [])
     assert [event.call.arguments for event in other if isinstance(event, CallRevised)] == [{"path": "b"}]
+
+
+# kilo asks with the file as it would be, and announces what its model sent only behind the yes.
+SHOWN = {"path": "a.txt", "oldText": "one\ntwo\none\n", "newText": "one\nTWO\none\n"}
+ASKED = {"filepath": "a.txt", "diff": "-two\n+TWO"}
+SAME = {"filePath": "a.txt", "oldString": "two", "newString": "TWO"}
+LATER: dict[str, tuple[Any, dict[str, Any], bool]] = {
+    "the content that was shown": ({"filePath": "a.txt", "content": "one\nTWO\none\n"}, {}, False),
+    "a replacement that comes to it": (SAME, {}, False),
+    "a replacement of all that comes to it": ({**SAME, "replaceAll": True}, {}, False),
+    "its own change shown beside it": (SAME, {"diffs": ({"path": "a.txt", "digest": "sha256:0"},)}, False),
+    "another content": ({"filePath": "a.txt", "content": "one\nTWO\none"}, {}, True),
+    "another replacement": ({**SAME, "newString": "TWO!"}, {}, True),
+    "a replacement of nothing": ({**SAME, "oldString": ""}, {}, True),
+    "a replacement that is not clear": ({**SAME, "oldString": "one", "newString": "one"}, {}, True),
+    "a text that is not there": ({**SAME, "oldString": "three"}, {}, True),
+    "only what is new": ({"filePath": "a.txt", "newString": "TWO"}, {}, True),
+    "only what is replaced": ({"filePath": "a.txt", "oldString": "two"}, {}, True),
+    "a content and a replacement": ({**SAME, "content": "one\nTWO\none\n"}, {}, True),
+    "another file": ({**SAME, "filePath": "b.txt"}, {}, True),
+    "one more file": ({**SAME, "path": "b.txt"}, {}, True),
+    "another place": (SAME, {"locations": ("b.txt",)}, True),
+    "another file shown beside it": (SAME, {"diffs": ({"path": "b.txt", "digest": "sha256:0"},)}, True),
+    "a command beside it": ({**SAME, "command": "rm x"}, {}, True),
+    "an argument that is not known": ({**SAME, "append": "x"}, {}, True),
+    "a number beside it": ({**SAME, "count": 2}, {}, True),
+    "another kind": (SAME, {"kind": "execute"}, True),
+    "another tool": (SAME, {"tool_name": "Other"}, True),
+    "no object": (["a.txt", "TWO"], {}, True),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_call_that_is_announced_behind_its_question_has_to_come_to_the_change_that_was_shown(
+    tmp_path, name
+):
+    (tmp_path / "a.txt").write_text(SHOWN["oldText"])
+    arguments, more, alarming = LATER[name]
+    gate = gate_of(tmp_path, rules(default=ASK))
+    assert gate.tool_called(told({"arguments": ASKED})) is None
+    prompt = AgentPrompt(
+        "s", "q", tool_name="Tool", kind="edit", call_id="c1", diffs=(SHOWN,), arguments=ASKED
+    )
+    assert isinstance(gate.rule(prompt), Ask)
+    gate.decided(prompt, Decision(True, by="somebody"))
+
+    alarm = gate.tool_called(told({"arguments": arguments, **more}))
+
+    assert (alarm is not None) == alarming
+    if not alarming:
+        assert finish(gate) is None
+
+
+def test_a_question_about_two_changes_covers_no_other_words_for_one_of_them(tmp_path):
+    gate = gate_of(tmp_path, rules(default=ASK))
+    gate.tool_called(told({"arguments": ASKED}))
+    both = (SHOWN, {**SHOWN, "path": "b.txt"})
+    prompt = AgentPrompt("s", "q", tool_name="Tool", kind="edit", call_id="c1", diffs=both, arguments=ASKED)
+    gate.rule(prompt)
+    gate.decided(prompt, Decision(True, by="somebody"))
+
+    assert gate.tool_called(told({"arguments": SAME})) is not None

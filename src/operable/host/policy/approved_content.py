@@ -6,10 +6,10 @@ such as a patch: then nothing is known to be equal to it, and the host asks abou
 no content is about the path alone, and each content is good.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from operable.gate.policy.tool_arguments import is_content, spelled
+from operable.gate.policy.tool_arguments import is_content, is_decoration, role_of, spelled
 from operable.gate.policy.tool_call import Facts
 from operable.kernel.data_class import dataclass
 from operable.wire.events import change_digest
@@ -60,6 +60,43 @@ def approved_contents(facts: Facts) -> dict[str, ApprovedContent]:
         for path in facts.paths.stated if named.is_named else ():
             found.setdefault(path, named)  # a diff beside the arguments says what they come to
     return found
+
+
+def is_same_edit(asked: Facts, diffs: Sequence[Mapping[str, Any]], later: Facts) -> bool:
+    """Whether a later form of a call comes to exactly the one change that a question showed: of one file, before and after.
+
+    kilo asks with the whole file as it would be, and announces what the model sent only then: a content, or a text and what
+    replaces it. Nothing else may be beside that. What comes to another content is another call.
+    """
+    (diff,) = diffs if len(diffs) == 1 else ({},)
+    path, before, after = diff.get("path"), diff.get("oldText") or "", diff.get("newText")
+    if not (isinstance(path, str) and isinstance(before, str) and isinstance(after, str)):
+        return False
+    if later.kinds != ("edit",) or set(later.paths.stated) != set(asked.real_paths(path)):
+        return False
+    # What it shows beside its arguments is for people: they have the content.
+    shown = {real for each in later.calls[0].diffs for real in later.real_paths(str(each.get("path", "")))}
+    is_elsewhere = bool(shown - set(later.paths.stated))
+    return len(later.calls) == 1 and not is_elsewhere and _comes_to(later.calls[0].arguments, before, after)
+
+
+def _comes_to(change: Any, before: str, after: str) -> bool:
+    """Whether these arguments make one text of the other, and say nothing else."""
+    if not isinstance(change, Mapping):
+        return False
+    members = [(name, value) for name, value in change.items() if value not in (None, "", [], {}, False)]
+    counting = {spelled(name): value for name, value in members if not is_decoration(name, value)}
+    stated = {name: value for name, value in counting.items() if role_of(name) != "paths"}
+    is_every = stated.pop("replaceall", False)
+    if len(stated) == 1 and (whole := next(iter(stated))) in _WHOLE | _NEW:
+        return bool(stated[whole] == after)
+    old, new = (next((stated[name] for name in stated if name in names), None) for names in (_OLD, _NEW))
+    if len(stated) > 2 or not (isinstance(old, str) and old and isinstance(new or "", str)):
+        return False
+    if len(stated) == 2 and new is None:
+        return False
+    is_clear = is_every is True or before.count(old) == 1
+    return is_clear and before.replace(old, new or "") == after
 
 
 def shown_content(content: str | None) -> dict[str, str]:

@@ -14,6 +14,7 @@ from operable.gate.approvals import Decision, argument_digest
 from operable.gate.policy.pattern import ALLOW, DENY, parse
 from operable.gate.policy.rules import Ruling
 from operable.gate.policy.tool_call import Facts
+from operable.host.policy.approved_content import is_same_edit
 from operable.host.policy.call_form import TITLE, TOOL, Form
 from operable.host.policy.judged_question import FactsOf, JudgedQuestion, reported_call
 from operable.kernel.data_class import dataclass
@@ -21,6 +22,7 @@ from operable.wire.events import ToolCall
 
 Judge = Callable[[Facts], Ruling]
 """What the rules of the session say about a call."""
+_CONTENT = ("its argument", "its content")
 
 
 @dataclass(slots=True)
@@ -138,7 +140,12 @@ class CallQuestions:
         if ruling.effect == ALLOW and not (difference.extends and _is_by_argument(ruling)):
             return ""
         changed = [what for what in difference.contradictions if what not in ignored]
-        if changed:
+        if changed and not (
+            all(what.startswith(_CONTENT) for what in changed)
+            and is_same_edit(
+                question.judged.facts, question.judged.prompt.diffs, self._facts(reported_call(call))
+            )
+        ):
             return f"the agent changed {' and '.join(changed)}"
         if question.by_rule or (ruling.effect == DENY and ruling.rule is not None and ruling.is_certain):
             return ruling.reason
