@@ -2,15 +2,18 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from operable.gate.audit.place import workspace_slug
+from operable.host.session import registry as sessions
 from operable.host.session.log import SessionLog
 from operable.host.session.log_files import read_log
 from operable.host.session.registry import Registry, SessionMeta, owner_lives
@@ -299,3 +302,34 @@ def test_several_processes_that_find_an_interrupted_session_mark_it_once(tmp_pat
     assert said == ["['error']\n"] * 4
     assert [getattr(each.event, "code", None) for each in read_log(home.folder)] == ["session_interrupted"]
     assert os.listdir(asks) == []
+
+
+def test_a_page_of_sessions_reads_what_is_on_it(tmp_path, monkeypatch):
+    reads = []
+    read = sessions._read
+
+    def noted(folder):
+        reads.append(folder)
+        return read(folder)
+
+    monkeypatch.setattr(sessions, "_read", noted)
+    registry = sessions.Registry(str(tmp_path))
+    for number in range(60):
+        home = registry.create(
+            sessions.SessionMeta(f"ses_{number:03}", "scripted", f"bucket{number % 3}", "/work")
+        )
+        home.save(status="exited", started_at=f"2026-01-01T00:00:{number:02}.000Z")
+    whole = [home.meta.id for home in registry.newest()]
+    assert whole == [f"ses_{number:03}" for number in reversed(range(60))]
+
+    reads.clear()
+    page = [home.meta.id for home in islice(registry.newest(), 10)]
+    last = f"2026-01-01T00:00:{50:02}.000Z {page[-1]}"
+    behind = [home.meta.id for home in islice(registry.newest(last), 10)]
+    assert page + behind == whole[:20]
+    assert len(reads) == 20
+
+    registry.create(sessions.SessionMeta("ses_new", "scripted", "bucket0", "/work"))
+    assert next(registry.newest()).meta.id == "ses_new"
+    shutil.rmtree(registry.session("ses_new").folder)
+    assert next(registry.newest()).meta.id == "ses_059"

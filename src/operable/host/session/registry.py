@@ -121,6 +121,7 @@ class Registry:
 
     def __init__(self, root: str | None = None) -> None:
         self.root = make_state("agents") if root is None else root
+        self._started: dict[str, str] = {}  # when each session began, by its folder: that never changes
 
     def workspace_folder(self, workspace: str) -> str:
         return os.path.join(self.root, workspace_slug(workspace))
@@ -162,6 +163,34 @@ class Registry:
         for home in found:
             self.recover(home)
         return sorted(found, key=lambda home: (home.meta.started_at, home.meta.id), reverse=True)
+
+    def newest(self, behind: str | None = None) -> Iterator[SessionHome]:
+        """Sessions, newest first, each of them read, and marked if its owner is gone, when it is its turn.
+
+        So a page costs what is on it, and of the others their names. `behind` is the `order` of the last one of a page.
+        """
+        for order, folder in sorted(self._by_start(), reverse=True):
+            if behind is not None and order >= behind:
+                continue
+            home = _read(folder)
+            if home is not None:  # else it was removed meanwhile
+                self.recover(home)
+                yield home
+
+    def _by_start(self) -> Iterator[tuple[str, str]]:
+        """The `order` and the folder of each session. Those that were seen before are not read again."""
+        known, now = self._started, {}
+        for slug in _listed(self.root):
+            sessions = os.path.join(self.root, slug, "sessions")
+            for name in _listed(sessions):
+                folder = os.path.join(sessions, name)
+                started = known.get(folder)
+                if started is None and (home := _read(folder)) is not None:
+                    started = home.meta.started_at
+                if started is not None:
+                    now[folder] = started
+                    yield f"{started} {name}", folder
+        self._started = now
 
     def count_begun(self, workspace: str) -> int:
         """How many sessions of a workspace had an agent: each of them is in the audit chain, for that is written first."""

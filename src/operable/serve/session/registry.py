@@ -267,9 +267,7 @@ class SessionRegistry:
         found: list[SessionView] = []
         limit = max(1, min(limit, PAGE_LIMIT))
         known = self.workspaces.list()
-        for home in self.homes.sessions():
-            if cursor is not None and f"{home.meta.started_at} {home.meta.id}" >= cursor:
-                continue
+        for home in self.homes.newest(cursor):
             if caller is not None and not self.is_reachable(caller, home.meta.id):
                 continue
             view = self._view(home, known)
