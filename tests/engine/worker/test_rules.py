@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from operable.gate.audit.chain import read_audit
 from tests.engine.manifests import task
-from tests.engine.worker.engines import Engine
+from tests.engine.worker.engines import Engine, until
+from tests.engine.worker.test_deliveries import delivery as delivered
 
 
 def test_a_command_that_is_denied_is_not_run_by_a_worker(tmp_path: Path) -> None:
@@ -35,3 +38,25 @@ def test_a_command_that_is_denied_is_not_run_by_a_worker(tmp_path: Path) -> None
     assert ("call.denied", "flow/flow/bad/shell") in found
     assert ("call.denied", "flow/flow/late/verify") in found
     assert ("call.ended", "flow/flow/good/shell") in found
+
+
+@pytest.mark.parametrize("effect", ["deny", "ask"])
+def test_a_program_that_would_announce_the_end_of_a_run_is_under_the_rules_also(
+    tmp_path: Path, effect: str
+) -> None:
+    home, program = tmp_path / "operable", tmp_path / "announce"
+    (home / "config").mkdir(parents=True)
+    (home / "config" / "policy.toml").write_text(f'{effect} = ["execute:{program}"]\n')
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    program.chmod(0o755)
+    delivery = {"mode": "announce-always", "channel": "command", "to": str(program)}
+    engine = Engine(
+        tmp_path, task("good", "true", delivery=delivery), environment={"OPERABLE_HOME": str(home)}
+    )
+    run = engine.trigger("good")
+    with engine.worker():
+        assert engine.wait_for(run, "succeeded", "failed", "refused") == "succeeded"
+        until(lambda: getattr(delivered(engine, run), "reason", None) is not None)
+
+    assert "flow/flow/good/delivery" in str(getattr(delivered(engine, run), "reason", ""))
+    assert not (tmp_path / "ran").exists()

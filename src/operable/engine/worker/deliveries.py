@@ -17,6 +17,7 @@ from operable.flow.manifest.delivery import delivery_problems
 from operable.flow.manifest.inheritance import merged_contract
 from operable.flow.manifest.selection import Selected, select
 from operable.flow.run.caller import Caller, bind
+from operable.flow.run.command_gate import DELIVERY, CommandGate, TaskProgram
 from operable.flow.run.enclosure import enclosed, folders, is_inside
 from operable.flow.run.process import run_command
 from operable.flow.trust.http_exchange import ExchangeFailed, exchange
@@ -104,8 +105,14 @@ def _command(due: DueDelivery, selected: Selected, caller: Caller) -> None:
         (program,), resolve(program, env=bound.environment, cwd=bound.cwd), environment, bound.cwd
     )
     mode = caller.environment.get("AGENTCLI_SANDBOX", "")
-    with enclosed(contract, cwd=bound.cwd, base=caller.cwd, environment=environment, mode=mode) as enclosure:
+    # No person is asked about an announcement: the others would wait for the answer.
+    gate = CommandGate(selected, side=caller.side, cwd=bound.cwd, known=bound.known, stop=lambda: True)
+    with (
+        gate.admitted(TaskProgram(DELIVERY, (program,))) as finish,
+        enclosed(contract, cwd=bound.cwd, base=caller.cwd, environment=environment, mode=mode) as enclosure,
+    ):
         ran = run_command(enclosure.wrap(command), stdin=due.announcement, timeout=_TIMEOUT)
+        finish("OK" if ran.ok else "DELIVERY_FAILED")
     if not ran.ok:
         end = "took too long" if ran.timed_out else f"exit status {ran.exit_code}"
         raise FlowError("delegation_error", f"{program}: {ran.problem or end}")

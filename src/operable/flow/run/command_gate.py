@@ -1,10 +1,11 @@
 """The programs of a task at the gate of every call: the rules of the user's policy file about commands bind them.
 
-A task of a flow runs up to three kinds of programs, and each run of one is a call of `flow:WORKFLOW/TASK`:
+A task of a flow runs up to four kinds of programs, and each run of one is a call of `flow:WORKFLOW/TASK`:
 
     flow/WORKFLOW/TASK/shell     the program of the task, with its arguments, its declared variables and its input
     flow/WORKFLOW/TASK/verify    the line that says whether the work is done
     flow/WORKFLOW/TASK/value     a line that gives a credential or a proof
+    flow/WORKFLOW/TASK/delivery  the program that announces the end of a run
 
 So `deny = ["execute:rm *"]` is about an agent's shell, about `wrap` and about a task alike, with the same reader of lines.
 `require_allowed` refuses a task of which any program is denied before anything of it runs; `admitted` lets one of them
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 SHELL: Final = "shell"
 VERIFY: Final = "verify"
 VALUE: Final = "value"
+DELIVERY: Final = "delivery"
 _STOP_POLL = 0.2  # seconds; a person who cancels does not notice it
 
 
