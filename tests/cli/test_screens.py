@@ -47,6 +47,7 @@ CALLS = (
 VARYING = (
     (re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]"), ""),
     (re.compile(r"(?<![\w-])[0-9a-f]{32}(?![\w-])"), "0" * 32),
+    (re.compile(r"(?<![\w-])[0-9a-f]{12}(?![\w-])"), "0" * 12),
     (re.compile(r"sha256:[0-9a-f]{64}"), "sha256:" + "0" * 64),
     (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"), "2026-01-01T00:00:00Z"),
     (re.compile(r"/\S*/(place|home)\b"), r"/\1"),
