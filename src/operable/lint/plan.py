@@ -97,6 +97,11 @@ class CommandPlan:
         )
 
     @property
+    def has_effect(self) -> bool:
+        """Said to change things itself, or to have a dry run of what others do for it."""
+        return self.mutates or (self.claims_flag("supports_dry_run") and not self.read_only)
+
+    @property
     def destructive(self) -> bool:
         return self.claims_flag("destructive")
 

@@ -47,7 +47,7 @@ def _command(case: Case) -> Iterator[LintFinding]:
         seen = case.observe(replace(_running(case, call, room), signal=name))
         if _complete(seen, sample):
             # What was complete, or had been done, must be reported truthfully. Anything else went on regardless.
-            unreached += [] if case.target.mutates or _was_last_write(seen) else [name]
+            unreached += [] if case.target.has_effect or _was_last_write(seen) else [name]
         elif seen.signalled is None:
             unreached.append(name)
         else:
