@@ -2,12 +2,13 @@
 
 import json
 import os
+import signal
 import time
 
 import pytest
 
 from operable.gate.audit.chain import read_audit
-from tests.cli.drive import operable
+from tests.cli.drive import operable, running
 from tests.host.upstream import test_upstream
 from tests.serve.world import World
 from tests.tool.drive import LIMIT
@@ -145,3 +146,14 @@ def test_the_words_of_a_command_are_divided_as_in_rules(world):
     done = called(world, "app/todo/item/add")
 
     assert done.results[0]["value"]["items"][0]["words"] == ["item", "add"]
+
+
+def test_a_signal_while_the_results_are_written_ends_them(world):
+    words = ("tool/bench/long", "--input", '{"count": 100000}')
+    with running("call", *words, env=world.env, cwd=world.project) as process:
+        process.event("call_entry")
+        process.signal(signal.SIGINT)
+        done = process.finish()
+
+    assert done.exit_code == 130
+    assert len(done.results) < 100_000

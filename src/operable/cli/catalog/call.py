@@ -60,14 +60,19 @@ def planned_call(name: str, given: str | None, workspace: str) -> Change[Work]:
 
 def told(result: Result, context: Context) -> Iterator[CallEntry | Warn]:
     """The results, all of them, and what was wrong; a call that failed is a failure of the command."""
-    for warning in result.warnings:
-        yield Warn(str(warning.get("code") or "WARNING"), str(warning.get("message") or ""))
     try:
-        for entry in _entries(result):
-            yield CallEntry(value=entry)
+        context.applied()
+        yield from _told(result, context)
     finally:
         if result.spool is not None:
             remove(result.spool)
+
+
+def _told(result: Result, context: Context) -> Iterator[CallEntry | Warn]:
+    for warning in result.warnings:
+        yield Warn(str(warning.get("code") or "WARNING"), str(warning.get("message") or ""))
+    for entry in _entries(result):
+        yield CallEntry(value=entry)
     context.conclude(
         code=result.code, answer=result.summary, truncated=result.truncated and result.spool is None
     )

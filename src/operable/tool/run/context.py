@@ -74,6 +74,13 @@ class Context:
             fields = masked(fields, run.sink.secrets)
         run.remarks.update(fields)
 
+    def applied(self) -> None:
+        """Say that every effect has been made and only results follow: a stop ends the command from here on, as it does
+        where nothing is changed.
+        """
+        self._run.interrupts.applying = False
+        self._run.interrupts.raise_if_stopped()
+
     @property
     def options(self) -> Any:
         """The options that every command of the tool has, a value of the tool's `options`; None if it has none."""
