@@ -6,8 +6,6 @@ two things, such as an error that is also a verdict: both are said.
 
 from __future__ import annotations
 
-from re import sub
-
 from operable.kernel.errors import CATEGORIES, Fail
 from operable.tool import Event, Record
 
@@ -69,6 +67,8 @@ def page(explanation: CodeExplanation) -> str:
 
 def _plain(text: str) -> str:
     """What is filled in, as the help of a command writes it: PACKAGE."""
+    from re import sub
+
     return sub(r"\{(\w+)\}", lambda match: match[1].upper(), text).replace(_COMPUTED, "…")
 
 
