@@ -171,7 +171,7 @@ def test_a_shell_offers_the_words_in_their_places(shop, name):
         assert person.after("shop pick upper plain ot\t") == "shop pick upper plain other "
         assert person.after("shop pick --colour pl\t") == "shop pick --colour plain "
         assert person.after("shop pick --colour plain up\t") == "shop pick --colour plain upper "
-        assert person.after("shop pick upper --co\t") == "shop pick upper --colour "
+        assert person.after("shop pick upper --colo\t") == "shop pick upper --colour "
         assert person.after("shop pick ün\t") == "shop pick ünder "
         assert person.after("shop pick 'up\t") == "shop pick 'upper' "
         person.after("shop pick \t\t")
