@@ -13,13 +13,14 @@ from types import ModuleType
 import pytest
 
 _STARTERS = {"subprocess", "asyncio.subprocess", "multiprocessing", "pty"}
-# Parts of the product that start processes for whoever calls them.
+# Parts of the product, and of its tools, that start processes for whoever calls them.
 _PARTS = (
     "operable.proc",
     "operable.run",
     "operable.testing",
     "operable.host.session.session",
     "operable.serve",
+    "tools.distribution",
 )
 
 
