@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from operable.tool.writer import Sink
 
 JSONL, JSON, HUMAN = "jsonl", "json", "human"
+_SHORT = "--compact"  # beside --help: help in few words
 # Flags that mean a built-in command when no command is given.
 _FLAGS = {
     "--schema": "schema",
@@ -101,12 +102,12 @@ def understand(tool: "Declaration", argv: "list[str]") -> "tuple[ParsedCall, Fai
         return understand(tool, [*words, "--help"])  # `help list` is `list --help`
     if not name:  # a flag means our own command, also where the author has one of that name
         name, words = _flag_command(tool, words)
-        command = _built_in(tool, name) or tool.find(name)
+        command = _built_in(tool, name, words) or tool.find(name)
     elif command is None:
-        command = _built_in(tool, name)
+        command = _built_in(tool, name, words)
     if command is None:
         if name and _asks_for_help(words) and any(each.startswith(f"{name} ") for each in tool.names()):
-            return ParsedCall(_help(tool, name)), None
+            return ParsedCall(_help(tool, name, words)), None
         from operable.tool.run.misuse import unknown_command, unknown_global_option
 
         unknown = next((word for word in words if _is_unknown(tool, word)), "")
@@ -114,8 +115,10 @@ def understand(tool: "Declaration", argv: "list[str]") -> "tuple[ParsedCall, Fai
             unknown_global_option(tool, unknown) if unknown and not name else unknown_command(tool, name)
         )
         return ParsedCall(Command(_nothing, name="", options={})), refusal
+    if name == "help" and not tool.knows(name):
+        words = [word for word in words if word != _SHORT]
     if _asks_for_help(words) and (name != "help" or tool.knows(name)):
-        return ParsedCall(_help(tool, command)), None
+        return ParsedCall(_help(tool, command, words)), None
     try:
         call = parse(tool, command, words)
         if name in command.former:
@@ -244,9 +247,9 @@ def _flag_command(tool: "Declaration", words: "list[str]") -> "tuple[str, list[s
     return "", words
 
 
-def _built_in(tool: "Declaration", name: str) -> "Command | None":
+def _built_in(tool: "Declaration", name: str, words: "list[str]") -> "Command | None":
     if name == "help":
-        return _help(tool, None)
+        return _help(tool, None, words)
     if name != "version":
         return None
     from operable.tool.discovery.commands import version_command
@@ -254,15 +257,20 @@ def _built_in(tool: "Declaration", name: str) -> "Command | None":
     return version_command(tool)
 
 
-def _help(tool: "Declaration", about: "Command | str | None") -> "Command":
+def _help(tool: "Declaration", about: "Command | str | None", words: "list[str]") -> "Command":
     from operable.tool.discovery.commands import help_command
 
-    return help_command(tool, about)
+    return help_command(tool, about, short=_SHORT in _before_operands(words))
 
 
 def _asks_for_help(words: "list[str]") -> bool:
-    before = words[: words.index("--")] if "--" in words else words
+    before = _before_operands(words)
     return "--help" in before or "-h" in before
+
+
+def _before_operands(words: "list[str]") -> "list[str]":
+    """Without what is an operand whatever it looks like."""
+    return words[: words.index("--")] if "--" in words else words
 
 
 def _check_output(tool: "Declaration", call: "ParsedCall") -> None:

@@ -91,7 +91,8 @@ Every tool has:
   completion    Print a completion script for a shell.
 
 small COMMAND --help says more. Add --output jsonl to any command for the machine stream.
---schema, --capabilities and --version are answered without a command."""
+--schema, --capabilities and --version are answered without a command.
+--help --compact says it in few words, for models."""
     )
 
 

@@ -197,21 +197,25 @@ def _completion_command(tool: Declaration) -> Command:
     return Command(completion, "completion", {"document": True, "examples": ["completion bash"]})
 
 
-def help_command(tool: Declaration, about: Command | str | None) -> Command:
-    """About the tool, a command of it, or the commands that begin with a word."""
+def help_command(tool: Declaration, about: Command | str | None, *, short: bool = False) -> Command:
+    """About the tool, a command of it, or the commands that begin with a word; `short` is for models."""
 
     def help_() -> Iterator[DiscoveryDocument]:
         """Say how to use this."""
-        from operable.tool.discovery.help_text import command_help
-        from operable.tool.discovery.overview import group_help, tool_help
-
-        if about is None:
-            content = tool_help(tool)
-        else:
-            content = group_help(tool, about) if isinstance(about, str) else command_help(tool, about)
-        yield DiscoveryDocument(name="help", content=content)
+        yield DiscoveryDocument(name="help", content=_help(tool, about, short=short))
 
     return Command(help_, "help", {"document": True, "hidden": True})
+
+
+def _help(tool: Declaration, about: Command | str | None, *, short: bool) -> str:
+    from operable.tool.discovery.help_text import command_help
+    from operable.tool.discovery.overview import group_help, short_help, tool_help
+
+    if short:
+        return short_help(tool, about)
+    if about is None:
+        return tool_help(tool)
+    return group_help(tool, about) if isinstance(about, str) else command_help(tool, about)
 
 
 def version_command(tool: Declaration) -> Command:

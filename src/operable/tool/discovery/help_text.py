@@ -48,20 +48,21 @@ _SEPARATORS = {ord(mark): "|" for mark in "=:@/-"}
 
 def description(command: Command) -> str:
     """The docstring without its parameter lines."""
-    return _read(command)[0]
+    return facts(command)[0]
 
 
 def _value_words(command: Command) -> dict[str, str]:
     """What the help shows for the values of parameters that say it."""
-    return _read(command)[2]
+    return facts(command)[2]
 
 
 def parameter_help(command: Command) -> dict[str, str]:
     """The help of each parameter that has any."""
-    return _read(command)[1]
+    return facts(command)[1]
 
 
-def _read(command: Command) -> tuple[str, dict[str, str], dict[str, str]]:
+def facts(command: Command) -> tuple[str, dict[str, str], dict[str, str]]:
+    """The description, the help of each parameter that has any, and what is shown for the values of those that say it."""
     names = {name: param.name for param in command.params for name in (param.name, param.flag)}
     texts: dict[str, str] = {}
     values: dict[str, str] = {}
@@ -123,13 +124,28 @@ def summary(command: Command) -> str:
 
 
 def command_help(tool: Declaration, command: Command) -> str:
-    text, texts, values = _read(command)
+    text, texts, values = facts(command)
     lines = [
         usage(tool, command),
         "",
         *([text, ""] if text else []),
-        *_effects(command),
+        *effects(command),
     ]
+    operands, options = option_rows(command, texts, values)
+    modes = [(f"--{flag} MODE", _mode_text(tool, command, flag)) for flag in tool.machine_flags]
+    standard = modes + standard_rows(tool, command)
+    for title, rows in (("Operands", operands), ("Options", options), ("Standard options", standard)):
+        if rows:
+            lines += ["", f"{title}:", *rows_of_two(rows)]
+    if command.examples:
+        lines += ["", "Examples:", *(f"  {tool.invocation} {example}" for example in command.examples)]
+    return "\n".join(lines)
+
+
+def option_rows(
+    command: Command, texts: dict[str, str], values: dict[str, str]
+) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The operands and the options that the author declared, each with its text."""
     operands = [
         (param.flag.upper(), _operand_text(param, texts)) for param in command.params if param.operand
     ]
@@ -138,18 +154,20 @@ def command_help(tool: Declaration, command: Command) -> str:
         for param in command.params
         if not param.operand
     ]
-    standard = [(f"--{flag} MODE", _mode_text(tool, command, flag)) for flag in tool.machine_flags]
+    return operands, options
+
+
+def standard_rows(
+    tool: Declaration, command: Command, without: frozenset[str] = frozenset()
+) -> list[tuple[str, str]]:
+    """The standard options of a command beside those for the output."""
+    rows = []
     for name in standard_options(tool, command):
-        if name not in tool.machine_flags:
+        if name not in tool.machine_flags and name not in without:
             value, text = _STANDARD_HELP[name]
             text = text.format(version=tool.schema_version, major=tool.schema_version.partition(".")[0])
-            standard.append((f"--{name} {value}".rstrip(), _with_default(command, name, text)))
-    for title, rows in (("Operands", operands), ("Options", options), ("Standard options", standard)):
-        if rows:
-            lines += ["", f"{title}:", *rows_of_two(rows)]
-    if command.examples:
-        lines += ["", "Examples:", *(f"  {tool.invocation} {example}" for example in command.examples)]
-    return "\n".join(lines)
+            rows.append((f"--{name} {value}".rstrip(), _with_default(command, name, text)))
+    return rows
 
 
 def _other_names(command: Command, param: Param) -> str:
@@ -167,7 +185,7 @@ def _mode_text(tool: Declaration, command: Command, flag: str) -> str:
     return f"{document}jsonl for the machine stream, human (default) for people"
 
 
-def _effects(command: Command) -> list[str]:
+def effects(command: Command) -> list[str]:
     """What a caller must know before calling: does it change anything, does it end, what does bad input do."""
     if command.destructive:
         count = "; for more than one thing at once, --confirm-count N" if command.bulk else ""

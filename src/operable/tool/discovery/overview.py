@@ -2,15 +2,33 @@
 
 The folder of a group says what it is for (`ABOUT`) and how its commands are read (`SECTIONS`: titles, and the second words
 of the commands below each). Commands that no section names come last, so that a new file needs no entry.
+
+`short_help` is for models (`--help --compact`), about a tool, a group or a command: the same facts without what costs tokens
+and says little, which is columns, blank lines, and the text of standard options, which mean the same in every tool of this
+contract. It adds what a caller needs to read the answer: the events, with their fields.
 """
 
 from __future__ import annotations
 
-from operable.tool.discovery.help_text import rows_of_two, summary
+from operable.tool.discovery.help_text import (
+    effects,
+    facts,
+    option_rows,
+    rows_of_two,
+    standard_rows,
+    summary,
+    usage,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from operable.tool.declaration import Declaration
+    from operable.tool.signature import Command
+
+# What a model does not need to be offered: the words for its own output are in the last line of a tool's help.
+_LEFT_OUT = frozenset(("schema-version", "accept-schema", "no-color", "debug", "help", "fail-fast"))
 
 
 def title(tool: Declaration) -> str:
@@ -34,6 +52,7 @@ def tool_help(tool: Declaration) -> str:
         "",
         f"{tool.invocation} COMMAND --help says more. Add {machine} to any command for the machine stream.",
         "--schema, --capabilities and --version are answered without a command.",
+        "--help --compact says it in few words, for models.",
     ]
     return "\n".join(lines)
 
@@ -98,3 +117,72 @@ def _other_usage(tool: Declaration, group: str) -> list[str]:
 def _summaries(tool: Declaration, names: list[str]) -> list[tuple[str, str]]:
     commands = [tool.find(name) for name in names]
     return [(command.name, summary(command)) for command in commands if command and not command.hidden]
+
+
+def short_help(tool: Declaration, about: Command | str | None) -> str:
+    """About a tool, a command of it, or the commands that begin with a word."""
+    if about is None:
+        return "\n".join([title(tool), *_lines(tool, tool.names()), *_how(tool, tool.invocation)])
+    return _group(tool, about) if isinstance(about, str) else _command(tool, about)
+
+
+def _command(tool: Declaration, command: Command) -> str:
+    text, texts, values = facts(command)
+    lines = [_usage(tool, command), " ".join([*text.split(), *effects(command)])]
+    operands, options = option_rows(command, texts, values)
+    lines += [f"{name}: {said}" if said else name for name, said in (*operands, *options)]
+    if standard := [_with_default(*row) for row in standard_rows(tool, command, without=_LEFT_OUT)]:
+        lines.append(f"Standard options: {', '.join(standard)}")
+    if results := _results(command):
+        lines.append(f"Results: {results}")
+    lines += [f"Example: {tool.invocation} {example}" for example in command.examples[:2]]
+    return "\n".join(line for line in lines if line)
+
+
+def _group(tool: Declaration, group: str) -> str:
+    inside = [name for name in tool.names() if name.startswith(f"{group} ")]
+    about = [tool.about(group)] if tool.about(group) else []
+    return "\n".join([*about, *_lines(tool, inside), *_how(tool, f"{tool.invocation} {group}")])
+
+
+def _how(tool: Declaration, begin: str) -> list[str]:
+    return [
+        f"{begin} COMMAND …; with --help --compact it says its options and results.",
+        (
+            f"Write --{tool.machine_flags[0]} jsonl with every command: one JSON object a line, the last is aoi:summary;"
+            ' only "ok": true in it is success.'
+        ),
+    ]
+
+
+def _lines(tool: Declaration, names: Iterable[str]) -> list[str]:
+    found = [command for name in names if (command := tool.find(name)) and not command.hidden]
+    begin = f"{tool.invocation} "  # once is enough, in the last lines
+    return [f"{_usage(tool, each).removeprefix(begin)} - {summary(each)}{_risk(each)}" for each in found]
+
+
+def _risk(command: Command) -> str:
+    """What a caller must know before it tries; nothing for a command that only reads."""
+    if command.destructive:
+        return " [destructive]"
+    if command.mutates:
+        return " [changes things]"
+    return " [runs other tools]" if command.runs_tools else ""
+
+
+def _usage(tool: Declaration, command: Command) -> str:
+    return usage(tool, command).removeprefix("Usage: ").removesuffix(" [OPTIONS]")
+
+
+def _with_default(name: str, text: str) -> str:
+    _, found, default = text.rpartition(" (default ")
+    return f"{name} (default {default}" if found and default[:1].isdigit() else name
+
+
+def _results(command: Command) -> str:
+    """The events with their fields, by the names on the wire."""
+    if command.document:
+        return ""
+    return "; ".join(
+        f"{event.wire_type}({', '.join(event.__wire_names__.values())})" for event in command.event_classes()
+    )
