@@ -43,9 +43,13 @@ class TypedMessages:
     def encode(self, records: Sequence[Record]) -> bytes:
         # The hot path of a burst: one encoding and one formatting for all events. JSON has no line end of its own.
         events = [record.event for record in records]
-        forms = b"".join([_FORMS[type(event)] for event in events])
-        if _FORMS[e.Notice] in forms:
+        kinds = set(map(type, events))
+        if e.Notice in kinds:
             return _with_gaps(records)
+        if len(kinds) == 1:  # a burst is pieces of one text
+            forms = _FORMS[kinds.pop()] * len(events)
+        else:
+            forms = b"".join([_FORMS[type(event)] for event in events])
         values: list[int | bytes] = [0] * (2 * len(events))
         values[0::2] = [record.id for record in records]
         values[1::2] = _encode_lines(events).splitlines()
