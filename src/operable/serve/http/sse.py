@@ -46,10 +46,8 @@ class TypedMessages:
         kinds = set(map(type, events))
         if e.Notice in kinds:
             return _with_gaps(records)
-        if len(kinds) == 1:  # a burst is pieces of one text
-            forms = _FORMS[kinds.pop()] * len(events)
-        else:
-            forms = b"".join([_FORMS[type(event)] for event in events])
+        same = len(kinds) == 1  # a burst is pieces of one text
+        forms = _FORMS[kinds.pop()] * len(events) if same else b"".join([_FORMS[type(each)] for each in events])
         values: list[int | bytes] = [0] * (2 * len(events))
         values[0::2] = [record.id for record in records]
         values[1::2] = _encode_lines(events).splitlines()
