@@ -47,7 +47,9 @@ class TypedMessages:
         if e.Notice in kinds:
             return _with_gaps(records)
         same = len(kinds) == 1  # a burst is pieces of one text
-        forms = _FORMS[kinds.pop()] * len(events) if same else b"".join([_FORMS[type(each)] for each in events])
+        forms = (
+            _FORMS[kinds.pop()] * len(events) if same else b"".join([_FORMS[type(each)] for each in events])
+        )
         values: list[int | bytes] = [0] * (2 * len(events))
         values[0::2] = [record.id for record in records]
         values[1::2] = _encode_lines(events).splitlines()
