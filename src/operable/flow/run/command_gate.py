@@ -87,7 +87,7 @@ class CommandGate:
                 is_denied = True  # the gate says what is wrong with the rules
             if is_denied:
                 with self.admitted(program):
-                    return  # pragma: no cover - the rules were changed at this moment
+                    continue  # pragma: no cover - the rules were changed at this moment; the others are judged also
 
     @contextmanager
     def admitted(self, program: TaskProgram, answered_by: str = "") -> Iterator[Callable[[str], None]]:
